@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace steepest {
+
+/// XXH3, 64 bits, in 16 hexadecimal digits: the checksum of pieces and files in manifests.
+std::string checksum(std::string_view bytes);
+
+}  // namespace steepest

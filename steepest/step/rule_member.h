@@ -1,0 +1,180 @@
+#pragma once
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
+#include <fmt/format.h>
+
+#include <deque>
+#include <utility>
+
+#include "steepest/base/error.h"
+#include "steepest/optimizers/rule.h"
+#include "steepest/step/member.h"
+#include "steepest/tensor/bridge.h"
+
+namespace steepest {
+
+/// A member whose parameters live whole in this process, under rule R.
+template <Rule R>
+class RuleMember final : public Member {
+ public:
+  explicit RuleMember(std::vector<MemberGroup> groups) {
+    for (const MemberGroup& group : groups) {
+      validate(group.options, group.name);
+      for (const MemberParam& param : group.params) R::require(param.value, options_of(group.options), param.name);
+    }
+    for (MemberGroup& group : groups) {
+      std::vector<std::string> names;
+      for (const MemberParam& param : group.params) names.push_back(param.name);
+      groups_.push_back(Owned{Group(std::move(group.name), std::move(group.options), std::move(names),
+                                    std::move(group.reason)),
+                              {}});
+      for (MemberParam& param : group.params)
+        groups_.back().params.push_back(Entry{std::move(param.name), std::move(param.value), {}, false});
+    }
+  }
+
+  std::string_view rule() const override { return R::kName; }
+
+  std::vector<Group*> groups() override {
+    std::vector<Group*> all;
+    for (Owned& owned : groups_) all.push_back(&owned.group);
+    return all;
+  }
+
+  void gradients(std::vector<at::Tensor>& grads, std::vector<std::string>& names) const override {
+    for (const Owned& owned : groups_)
+      for (const Entry& entry : owned.params) {
+        grads.push_back(entry.value.grad());
+        names.push_back(entry.name);
+      }
+  }
+
+  void update(double factor) override {
+    const at::NoGradGuard no_grad;
+    for (Owned& owned : groups_) {
+      const auto& options = options_of(owned.group.options());
+      std::vector<Slot<State>> slots;
+      for (Entry& entry : owned.params) {
+        at::Tensor grad = entry.value.grad();
+        if (!grad.defined()) {
+          if (!R::zero_for_missing(options)) continue;
+          grad = at::zeros_like(entry.value);
+        }
+        allocate(entry, options);
+        slots.push_back({entry.value, std::move(grad), &entry.state});
+      }
+      R::update(slots, options, factor);
+    }
+  }
+
+  void zero_grad(bool set_to_none) override {
+    const at::NoGradGuard no_grad;
+    for (Owned& owned : groups_)
+      for (Entry& entry : owned.params) {
+        at::Tensor& grad = entry.value.mutable_grad();
+        if (!grad.defined()) continue;
+        if (set_to_none) {
+          grad.reset();
+        } else {
+          grad.detach_();
+          grad.zero_();
+        }
+      }
+  }
+
+  void allocate_state() override {
+    for (Owned& owned : groups_)
+      for (Entry& entry : owned.params) allocate(entry, options_of(owned.group.options()));
+  }
+
+  std::vector<NamedState> state() const override {
+    std::vector<NamedState> all;
+    for (const Owned& owned : groups_)
+      for (const Entry& entry : owned.params) {
+        if (!entry.allocated) continue;
+        all.push_back({entry.name, "step", {}, entry.state.step});
+        for_each_state_tensor<State>([&](const StateField<State>& field) {
+          const at::Tensor& tensor = entry.state.*(field.member);
+          if (tensor.defined()) all.push_back({entry.name, std::string(field.key), tensor, 0});
+        });
+      }
+    return all;
+  }
+
+  void check_state(const StateSource& source) const override {
+    for (const Owned& owned : groups_)
+      for (const Entry& entry : owned.params)
+        loaded_state(entry, options_of(owned.group.options()), source);
+  }
+
+  void load_state(const StateSource& source) override {
+    for (Owned& owned : groups_)
+      for (Entry& entry : owned.params) {
+        auto [state, present] = loaded_state(entry, options_of(owned.group.options()), source);
+        entry.state = std::move(state);
+        entry.allocated = present;
+      }
+  }
+
+ private:
+  using State = typename R::State;
+  using Options = typename R::Options;
+
+  struct Entry {
+    std::string name;
+    at::Tensor value;
+    State state;
+    bool allocated = false;
+  };
+  struct Owned {
+    Group group;
+    std::vector<Entry> params;
+  };
+
+  static const Options& options_of(const RuleOptions& options) { return std::get<Options>(options); }
+
+  static void allocate(Entry& entry, const Options& options) {
+    if (entry.allocated) return;
+    entry.state = R::make_state(entry.value, options);
+    entry.allocated = true;
+  }
+
+  /// The state of one parameter as `source` has it, in tensors of its own, or a fresh one where the source has none.
+  /// The configured dtype wins over the saved one.
+  static std::pair<State, bool> loaded_state(const Entry& entry, const Options& options, const StateSource& source) {
+    const at::NoGradGuard no_grad;
+    const at::Tensor step = source(entry.name, "step");
+    if (!step.defined()) return {State{}, false};
+    if (step.numel() != 1)
+      throw StateError({.what = fmt::format("state step of {} has {} values", entry.name, step.numel()),
+                        .why = "it is a single counter"});
+    State state = R::make_state(entry.value, options);
+    state.step = step.item<std::int64_t>();
+    for_each_state_tensor<State>([&](const StateField<State>& field) {
+      at::Tensor& target = state.*(field.member);
+      const at::Tensor saved = source(entry.name, field.key);
+      if (!saved.defined()) {
+        if (target.defined())
+          throw StateError({.what = fmt::format("state {} of {} is missing", field.key, entry.name),
+                            .why = "it was saved under other options, or by another program",
+                            .remedy = "build the optimizer with the options it was saved with"});
+        return;
+      }
+      // A state that comes into being with the first step has the parameter's shape.
+      if (!target.defined()) target = at::zeros_like(entry.value);
+      if (saved.sizes() != target.sizes())
+        throw StateError({.what = fmt::format("state {} of {} has shape {}, here it is {}", field.key, entry.name,
+                                              shape_text(shape_of(saved)), shape_text(shape_of(target))),
+                          .why = "a state must have the shape of its parameter",
+                          .remedy = "load into the model it was saved from"});
+      target.copy_(saved);
+    });
+    return {std::move(state), true};
+  }
+
+  // A deque keeps the addresses of groups when more are added.
+  std::deque<Owned> groups_;
+};
+
+}  // namespace steepest
