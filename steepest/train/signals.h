@@ -1,0 +1,22 @@
+#pragma once
+
+namespace steepest::train {
+
+/// While one lives, the first SIGINT or SIGTERM is noted instead of ending the process, so that the
+/// step at hand can be finished and saved; a second one ends it at once. Earlier handlers come back
+/// when it goes. One at a time.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  /// The signal that came, or 0.
+  int received() const;
+};
+
+/// "SIGINT", "SIGTERM", or "another signal".
+const char* signal_name(int signal);
+
+}  // namespace steepest::train

@@ -1,0 +1,69 @@
+#include "steepest/train/run_folder.h"
+
+#include <gtest/gtest.h>
+
+#include "steepest/base/error.h"
+#include "tests/support/temporary_folder.h"
+
+namespace steepest::train {
+namespace {
+
+using test::slurp;
+using test::TemporaryFolder;
+using test::write;
+namespace fs = std::filesystem;
+
+TEST(RunFolder, IsMadeWithItsParents) {
+  const TemporaryFolder base;
+  const RunFolder run(base.path() / "a" / "b");
+  EXPECT_FALSE(run.holds_run());
+  run.open(false);
+  EXPECT_TRUE(fs::is_directory(run.root()));
+  EXPECT_TRUE(fs::is_empty(run.root()));
+  run.write_recipe("seed: 1\n");
+  EXPECT_EQ(slurp(run.root() / "recipe.yaml"), "seed: 1\n");
+  EXPECT_TRUE(run.holds_run());
+}
+
+TEST(RunFolder, RefusesARunThatIsNotToBeResumed) {
+  const TemporaryFolder base;
+  const RunFolder run(base.path());
+  write(run.metrics(), "");
+  try {
+    run.open(false);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()), "'" + base.path().string() +
+                                             "' holds a run already; a second run would overwrite "
+                                             "it; go on with --resume, or give another folder "
+                                             "with --out DIR");
+  }
+  run.open(true);
+}
+
+TEST(RunFolder, RefusesAFile) {
+  const TemporaryFolder base;
+  write(base.path() / "file", "x");
+  try {
+    RunFolder(base.path() / "file").open(true);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "'" + (base.path() / "file").string() +
+                  "' is not a folder; a run takes a folder of its own; give another with "
+                  "--out DIR");
+  }
+}
+
+TEST(RunFolder, RefusesAFolderThatCannotBeWritten) {
+  // /proc takes no folders from anybody, root included.
+  EXPECT_THROW(RunFolder("/proc/steepest-run").open(false), IoError);
+}
+
+TEST(RunFolder, DefaultIsNamedByTheRecipe) {
+  EXPECT_EQ(default_run_folder("recipes/gpt-long.yaml"), fs::path("runs/gpt-long"));
+  EXPECT_EQ(default_run_folder("/x/y.yml"), fs::path("runs/y"));
+}
+
+}  // namespace
+}  // namespace steepest::train
