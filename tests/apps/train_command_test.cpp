@@ -1,0 +1,174 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/support/run_program.h"
+
+namespace steepest::apps {
+namespace {
+
+using test::Finished;
+using test::run_command;
+using test::slurp;
+using test::TemporaryFolder;
+using test::write;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+class TrainCommand : public testing::Test {
+ protected:
+  TrainCommand() {
+    std::string text;
+    for (int i = 0; i < 200; ++i) text += "line " + std::to_string(i * i) + " of a small text\n";
+    write(folder() / "data" / "text.txt", text);
+    write(folder() / "recipes" / "tiny.yaml",
+          "model: {layers: 1, width: 16, heads: 2, context: 16}\n"
+          "dataset: {path: data/text.txt, validation_windows: 8}\n"
+          "optimizer: {_target_: torch.optim.AdamW, lr: 0.01}\n"
+          "step_scheduler: {global_batch_size: 4, max_steps: 4, val_every_steps: 2, "
+          "ckpt_every_steps: 2}\n");
+  }
+  const fs::path& folder() const { return folder_.path(); }
+  Finished train(const std::string& arguments) const {
+    return run_command(folder(), std::string(STEEPEST_PROGRAM) + " train " + arguments);
+  }
+  /// Expects status 2, exactly this on standard error, and nothing written.
+  void expect_refused(const std::string& settings, const std::string& error) const {
+    const auto finished = train("recipes/tiny.yaml " + settings);
+    EXPECT_EQ(finished.status, 2) << settings;
+    EXPECT_EQ(finished.out, "") << settings;
+    EXPECT_THAT(finished.err, HasSubstr(error)) << settings;
+    EXPECT_EQ(finished.err.rfind("error: ", 0), 0u) << settings;
+    EXPECT_FALSE(fs::exists(folder() / "runs")) << settings;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(TrainCommand, TrainsIntoRunsAndTheRecipesName) {
+  const auto finished = train("recipes/tiny.yaml --threads 1");
+  EXPECT_EQ(finished.status, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("runs/tiny\n"));
+  EXPECT_THAT(finished.out, HasSubstr("last validation loss"));
+  EXPECT_THAT(finished.out, HasSubstr("A sample of the model:\n"));
+  EXPECT_THAT(finished.err, HasSubstr("step 4/4  loss "));
+  EXPECT_THAT(finished.err, Not(HasSubstr("\r")));
+  EXPECT_TRUE(fs::exists(folder() / "runs" / "tiny" / "checkpoints" / "step-4" / "manifest.json"));
+  const auto again = train("recipes/tiny.yaml");
+  EXPECT_EQ(again.status, 2);
+  EXPECT_EQ(again.err,
+            "error: 'runs/tiny' holds a run already; a second run would overwrite it; go on with "
+            "--resume, or give "
+            "another folder with --out DIR\n");
+  const auto resumed = train("recipes/tiny.yaml --resume");
+  EXPECT_EQ(resumed.status, 0);
+  EXPECT_THAT(resumed.out, HasSubstr("4 of 4: finished before, nothing to do"));
+}
+
+TEST_F(TrainCommand, OutSettingsJsonAndAnotherWorkingFolder) {
+  fs::create_directory(folder() / "elsewhere");
+  const auto finished =
+      run_command(folder() / "elsewhere", std::string(STEEPEST_PROGRAM) +
+                                              " train ../recipes/tiny.yaml --json --out '../a run' "
+                                              "--set step_scheduler.max_steps=2 --set seed=3");
+  EXPECT_EQ(finished.status, 0) << finished.err;
+  const auto json = nlohmann::json::parse(finished.out);
+  EXPECT_EQ(json["step"], 2);
+  EXPECT_EQ(json["folder"], "../a run");
+  EXPECT_THAT(slurp(folder() / "a run" / "recipe.yaml"), HasSubstr("seed: 3"));
+}
+
+TEST_F(TrainCommand, BadInputsAreRefusedByTheirNames) {
+  expect_refused("--set dataset.path=missing.txt",
+                 "dataset.path: there is no file or folder 'missing.txt'");
+  write(folder() / "empty.txt", "");
+  expect_refused("--set dataset.path=empty.txt", "dataset.path: 'empty.txt' is empty");
+  write(folder() / "short.txt", "short");
+  expect_refused("--set dataset.path=short.txt", "dataset.path: 'short.txt' is too short");
+  expect_refused("--set optimizer.lrr=0.1", "lr");
+  expect_refused("--set modell.layers=2", "model");
+  expect_refused("--set model.layers=two", "model.layers");
+  expect_refused("--set optimizer.lr=-1", "optimizer.lr");
+  expect_refused("--set optimizer.lr=.nan", "optimizer.lr");
+  expect_refused("--set step_scheduler.max_steps=0", "step_scheduler.max_steps");
+  expect_refused("--set model.heads=3", "heads");
+  expect_refused("--set step_scheduler.local_batch_size=3", "local_batch_size");
+  expect_refused("--set seed", "seed");
+}
+
+TEST_F(TrainCommand, EveryProblemHasALineOfItsOwn) {
+  const auto finished = train("recipes/tiny.yaml --set optimizer.lr=-1 --set model.heads=3");
+  EXPECT_EQ(finished.status, 2);
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = finished.err.find("error: ", at)) != std::string::npos; ++at)
+    ++lines;
+  EXPECT_EQ(lines, 2u) << finished.err;
+}
+
+TEST_F(TrainCommand, MissingAndBrokenRecipes) {
+  const auto missing = train("recipes/tyni.yaml");
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_THAT(missing.err, HasSubstr("recipes/tyni.yaml"));
+  write(folder() / "broken.yaml", "model: {layers: 1\n");
+  const auto broken = train("broken.yaml");
+  EXPECT_EQ(broken.status, 2);
+  EXPECT_THAT(broken.err, HasSubstr("broken.yaml"));
+  EXPECT_FALSE(fs::exists(folder() / "runs"));
+}
+
+TEST_F(TrainCommand, UnwritableFoldersAreCleanErrors) {
+  const auto finished = train("recipes/tiny.yaml --out /proc/nothing/here");
+  EXPECT_EQ(finished.status, 2);
+  EXPECT_THAT(finished.err, HasSubstr("error: "));
+  EXPECT_THAT(finished.err, HasSubstr("/proc/nothing"));
+  const auto file = train("recipes/tiny.yaml --out data/text.txt");
+  EXPECT_EQ(file.status, 2);
+  EXPECT_THAT(file.err, HasSubstr("'data/text.txt' is not a folder"));
+}
+
+TEST_F(TrainCommand, GoesOnWithoutAReader) {
+  const auto finished =
+      run_command(folder(), "{ " + std::string(STEEPEST_PROGRAM) +
+                                " train recipes/tiny.yaml 2>&1; echo $? >status; } | true");
+  EXPECT_TRUE(fs::exists(folder() / "runs" / "tiny" / "checkpoints" / "step-4" / "manifest.json"));
+  EXPECT_EQ(slurp(folder() / "status"), "2\n");  // the closing table could not be printed
+  EXPECT_EQ(finished.status, 0);
+}
+
+TEST_F(TrainCommand, NanEndsWithOne) {
+  const auto finished = train(
+      "recipes/tiny.yaml --set optimizer._target_=sgd --set optimizer.lr=1e38 --set "
+      "step_scheduler.max_steps=20");
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_THAT(finished.err, HasSubstr("lower the learning rate or clip gradients"));
+}
+
+TEST_F(TrainCommand, TermSavesAndEndsWith143ThenResumes) {
+  const std::string command =
+      std::string(STEEPEST_PROGRAM) +
+      " train recipes/tiny.yaml --set step_scheduler.max_steps=1000000 --set "
+      "step_scheduler.ckpt_every_steps=1000000 --set step_scheduler.log_every_steps=1";
+  const auto stopped =
+      run_command(folder(), command +
+                                " & pid=$!; until grep -q '\"step\":2,' runs/tiny/metrics.jsonl "
+                                "2>/dev/null; do sleep 0.05; "
+                                "done; kill -TERM $pid; wait $pid");
+  EXPECT_EQ(stopped.status, 143);
+  EXPECT_THAT(stopped.err, HasSubstr("stopped by SIGTERM after step "));
+  EXPECT_THAT(stopped.err, HasSubstr("go on with --resume"));
+  EXPECT_THAT(stopped.out, HasSubstr(", stopped by SIGTERM"));
+  const auto interrupted = run_command(
+      folder(),
+      command +
+          " --resume & pid=$!; until grep -q resumed runs/tiny/log.txt; do sleep 0.05; done; "
+          "kill -INT $pid; wait $pid");
+  // A shell without job control starts background commands with SIGINT ignored; our handler takes
+  // it nevertheless.
+  EXPECT_EQ(interrupted.status, 130) << interrupted.err;
+}
+
+}  // namespace
+}  // namespace steepest::apps
