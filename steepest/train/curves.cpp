@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <sstream>
 
 namespace steepest::train {
@@ -46,6 +48,21 @@ std::string last_val(const std::vector<StepMetrics>& metrics) {
   return "";
 }
 
+/// Where the vertical axis ends: the first steps' losses would leave the rest of the picture to a
+/// flat line.
+std::string top_of(const std::vector<Curve>& curves) {
+  double lowest = std::numeric_limits<double>::infinity(), highest = 0;
+  for (const auto& curve : curves)
+    for (const auto& line : curve.metrics)
+      for (const auto& loss : {line.loss, line.val_loss})
+        if (loss && std::isfinite(*loss)) {
+          lowest = std::min(lowest, *loss);
+          highest = std::max(highest, *loss);
+        }
+  const double top = 2.2 * lowest;
+  return top < highest ? fmt::format("{:.3g}", top) : "*";
+}
+
 }  // namespace
 
 std::string curves_script(const std::vector<Curve>& curves, const std::string& terminal,
@@ -73,8 +90,10 @@ std::string curves_script(const std::vector<Curve>& curves, const std::string& t
                 : "set terminal pngcairo size 1350,780 fontscale 1.4 noenhanced\n";
   script += "set output " + quoted(output.string()) + "\n";
   script +=
-      "set xlabel 'step'\nset ylabel 'loss, nats a byte'\nset grid lc rgb '#DDDDDD'\nset border 3\n"
-      "set tics nomirror\nset key top right\nset yrange [*:*]\n";
+      "set xlabel 'step'\nset ylabel 'loss, nats a byte'\nset grid back lt 1 lw 1 lc rgb "
+      "'#D0D0D0'\n"
+      "set border 3\nset tics nomirror\nset key top right\n";
+  script += "set yrange [*:" + top_of(curves) + "]\n";
   return script + "plot " + plots + "\n";
 }
 

@@ -140,6 +140,7 @@ TrainSummary Run::go() {
   }
   if (!resumed) {
     open_outputs(/*keep_step=*/-1);
+    if (request_.resume) out_->log.info("there is no checkpoint to resume from: the run starts anew");
     out_->log.info(
         fmt::format("{} parameters, {} bytes of text to learn from, {} held out, {} threads",
                     model_.parameter_count(), data_.training().size(), data_.held_out().size(),
@@ -174,11 +175,7 @@ TrainSummary Run::go() {
 bool Run::resume_from_newest() {
   const auto newest = newest_checkpoint(folder_.checkpoints());
   if (!newest.checkpoint) {
-    if (newest.refused.empty()) {
-      progress_.note(
-          fmt::format("no checkpoint in '{}': the run starts anew", folder_.root().string()));
-      return false;
-    }
+    if (newest.refused.empty()) return false;
     std::vector<Problem> problems;
     for (const auto& [path, why] : newest.refused)
       problems.push_back({fmt::format("the checkpoint '{}' is not whole", path.string()), why, ""});

@@ -46,6 +46,13 @@ TEST(Curves, ScriptHoldsBothLossesOfEveryRun) {
   EXPECT_THAT(curves_script({curve("a")}, "png", "o"), HasSubstr("set terminal pngcairo"));
 }
 
+TEST(Curves, FirstLossesDoNotFlattenTheRest) {
+  EXPECT_THAT(curves_script({curve("a")}, "svg", "o"),
+              HasSubstr("set yrange [*:4.4]"));  // 2.2 * 2.0 < 5.5
+  const Curve flat{"flat", {{.step = 0, .val_loss = 3.0}, {.step = 1, .val_loss = 2.5}}};
+  EXPECT_THAT(curves_script({flat}, "svg", "o"), HasSubstr("set yrange [*:*]"));
+}
+
 TEST(Curves, NothingToDraw) {
   EXPECT_EQ(curves_script({{"empty", {}}}, "svg", "o"), "");
   EXPECT_EQ(curves_script({}, "svg", "o"), "");

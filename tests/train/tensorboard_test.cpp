@@ -96,7 +96,7 @@ TEST(EventFile, BytesAreTensorBoards) {
   const std::string want(
       "\x09\0\0\0\0\0\0\xF0\x3F\x10\x02\x2A\x0A\x0A\x08\x0A\x01"
       "a\x15\0\0\x80\x3F",
-      25);
+      23);
   EXPECT_EQ(event.SerializeAsString(), want);
 }
 
