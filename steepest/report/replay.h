@@ -12,14 +12,14 @@ namespace steepest {
 
 /// What came out of one file.
 struct ReplayOutcome {
-  std::filesystem::path path;
+  std::filesystem::path path = {};
   bool ran = false;              ///< false: could not be run, `why` says why
   bool expect_mismatch = false;  ///< passes if ours does not match
   bool passed = false;           ///< never true if it did not run
   /// The comparison nearest to its limit or furthest beyond it.
-  ReplayDifference worst;
-  int compared = 0;  ///< tensors and counters
-  std::string why;   ///< why it did not run or did not pass; empty otherwise
+  ReplayDifference worst = {};
+  int compared = 0;      ///< tensors and counters
+  std::string why = {};  ///< why it did not run or did not pass; empty otherwise
 };
 
 struct ReplayReport {

@@ -17,7 +17,7 @@ struct ReplayDifference {
     kFrobenius,  ///< |a - b| / |b| in the Frobenius norm, beside frob
     kCount       ///< counters: beside 0
   };
-  std::string where;  ///< "param/3/wide"
+  std::string where = {};  ///< "param/3/wide"
   Measure measure = Measure::kAbsolute;
   double error = 0;
   double tolerance = 0;

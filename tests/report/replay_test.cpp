@@ -40,9 +40,9 @@ TEST_P(Golden, IsMatched) {
   EXPECT_GT(outcome.compared, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Golden, ::testing::ValuesIn(golden_files()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(, Golden, ::testing::ValuesIn(golden_files()), [](const auto& each) {
   std::string name =
-      info.param.parent_path().filename().string() + "_" + info.param.stem().string();
+      each.param.parent_path().filename().string() + "_" + each.param.stem().string();
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name;
@@ -157,8 +157,8 @@ TEST_P(BrokenOption, MakesTheFileFail) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, BrokenOption, ::testing::ValuesIn(broken_options()),
-                         [](const auto& info) {
-                           std::string name = info.param.file + "_" + info.param.option;
+                         [](const auto& each) {
+                           std::string name = each.param.file + "_" + each.param.option;
                            std::replace_if(
                                name.begin(), name.end(),
                                [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
@@ -176,13 +176,13 @@ TEST(BrokenRun, AMissingGradientThatIsSkippedInsteadOfZeroFails) {
 
 TEST(BrokenRun, AWrongStateOrCounterAtTheEndFails) {
   ReplayCase file = read_replay_case(kGolden / "torch" / "adamw-betas.safetensors");
-  file.tensors["state/step/wide"] = file.tensor("state/step/wide") + 1;
+  file.tensors["state/step/wide"] = file.tensor("state/step/wide").add(1);
   const ReplayOutcome counter = replay_case(file);
   EXPECT_FALSE(counter.passed);
   EXPECT_EQ(counter.worst.where, "state/step/wide");
 
   file = read_replay_case(kGolden / "torch" / "adamw-betas.safetensors");
-  file.tensors["state/exp_avg/wide"] = file.tensor("state/exp_avg/wide") * 1.001;
+  file.tensors["state/exp_avg/wide"] = file.tensor("state/exp_avg/wide").mul(1.001);
   EXPECT_EQ(replay_case(file).worst.where, "state/exp_avg/wide");
   EXPECT_FALSE(replay_case(file).passed);
 }
