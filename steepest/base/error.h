@@ -1,8 +1,10 @@
 #pragma once
 
+#include <concepts>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace steepest {
@@ -22,7 +24,9 @@ struct Problem {
 class Error : public std::runtime_error {
  public:
   explicit Error(Problem problem);
-  explicit Error(std::vector<Problem> problems);
+  /// A template, so that `Error({.what = ...})` is always the constructor above.
+  template <std::same_as<std::vector<Problem>> Problems>
+  explicit Error(Problems problems) : Error(std::move(problems), Many{}) {}
 
   const std::vector<Problem>& problems() const { return problems_; }
   /// The name of the kind, for instance "ConfigError".
@@ -32,6 +36,9 @@ class Error : public std::runtime_error {
   virtual int exit_status() const { return 1; }
 
  private:
+  struct Many {};
+  Error(std::vector<Problem> problems, Many);
+
   std::vector<Problem> problems_;
 };
 

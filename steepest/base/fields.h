@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -165,15 +166,16 @@ inline void check_range(Rules& rules, std::string_view name, const Range& range,
   rules.require(holds, name, value, std::string("numbers, each ") + std::string(range.text));
 }
 template <class T>
-void check_range(Rules& rules, std::string_view name, const Range& range, const std::optional<T>& value) {
-  if (value) check_range(rules, name, range, *value);
-}
-template <class T>
   requires(std::is_same_v<T, bool> || std::is_enum_v<T> || std::is_same_v<T, std::string>)
 void check_range(Rules&, std::string_view, const Range&, const T&) {}
 template <class T>
   requires requires { T::fields(); }
 void check_range(Rules&, std::string_view, const Range&, const T&) {}
+// Last, so that it sees all of the above.
+template <class T>
+void check_range(Rules& rules, std::string_view name, const Range& range, const std::optional<T>& value) {
+  if (value) check_range(rules, name, range, *value);
+}
 }  // namespace internal
 
 /// Every field's range, then the struct's own `static void check(const Options&, Rules&)` where it has one.

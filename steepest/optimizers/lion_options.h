@@ -1,0 +1,26 @@
+#pragma once
+
+#include "steepest/base/fields.h"
+
+namespace steepest {
+
+/// Lion: the sign of an average of gradients. Weight decay is decoupled.
+/// Source: X. Chen et al., "Symbolic discovery of optimization algorithms", 2023.
+struct LionOptions {
+  double lr = 1e-4;
+  Betas betas = {0.9, 0.99};
+  double weight_decay = 0.01;
+
+  static constexpr auto fields() {
+    using O = LionOptions;
+    return std::tuple{
+        field("lr", &O::lr, at_least_zero(), "size of every weight's step; a schedule sets it every step"),
+        field("betas", &O::betas, decay_factor(),
+              "share of the average in the update, and decay of the average itself"),
+        field("weight_decay", &O::weight_decay, at_least_zero(),
+              "decoupled: w shrinks by lr * weight_decay a step")};
+  }
+  bool operator==(const LionOptions&) const = default;
+};
+
+}  // namespace steepest

@@ -1,0 +1,140 @@
+#include "steepest/optimizers/muon.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/lerp.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "steepest/base/error.h"
+#include "steepest/linalg/newton_schulz.h"
+#include "steepest/optimizers/arithmetic.h"
+#include "steepest/tensor/bridge.h"
+
+namespace steepest {
+namespace {
+
+NewtonSchulzOptions iteration(const MuonOptions& o) {
+  std::vector<NsCoefficients> custom;
+  for (std::size_t i = 0; i + 2 < o.custom_coefficients.size(); i += 3)
+    custom.push_back({o.custom_coefficients[i], o.custom_coefficients[i + 1], o.custom_coefficients[i + 2]});
+  const std::span<const NsCoefficients> list =
+      custom.empty() ? coefficients(o.coefficients) : std::span<const NsCoefficients>(custom);
+  return {.coefficients = coefficient_schedule(list, o.steps, o.allow_partial_cycle),
+          .guard = o.guard,
+          .eps = o.eps,
+          .safety = o.safety,
+          .input_dtype = o.input_dtype,
+          .compute_dtype = o.compute_dtype,
+          .rounding = o.rounding};
+}
+
+/// The parameter's shape as matrices: [rows, cols], or [batch ..., rows, cols].
+std::vector<std::int64_t> matrix_shape(at::IntArrayRef shape, HigherDims how) {
+  const bool flatten = how == HigherDims::kFlatten || (how == HigherDims::kFlattenConv && shape.size() == 4);
+  if (shape.size() == 2 || !flatten) return shape.vec();
+  std::int64_t rest = 1;
+  for (const std::int64_t each : shape.slice(1)) rest *= each;
+  return {shape[0], rest};
+}
+
+/// Factor on the step by (out, in): algorithms' names and where they come from stand at ScaleMode's spellings.
+double scale(ScaleMode mode, std::int64_t rows, std::int64_t cols) {
+  const auto out = static_cast<double>(rows), in = static_cast<double>(cols);
+  switch (mode) {
+    case ScaleMode::kNone:
+      return 1;
+    case ScaleMode::kUnitRmsNorm:
+      return std::sqrt(out / in);
+    case ScaleMode::kMatchRmsAdamW:
+      return 0.2 * std::sqrt(std::max(out, in));
+    case ScaleMode::kSpectral:
+      return std::sqrt(std::max(out, in));
+    case ScaleMode::kShapeScaling:
+      return std::sqrt(std::max(1.0, out / in));
+  }
+  return 1;
+}
+
+/// U: the average itself, or a look-ahead. M is changed in place.
+// heavy ball:  M <- mu M + G              nesterov:  U = mu M + G
+// ema:         M <- lerp(M, G, 1 - mu)               U = lerp(G, M, mu)
+at::Tensor momentum(MuonState& s, const at::Tensor& g, const MuonOptions& o) {
+  at::Tensor m = dense(s.momentum_buffer, g.scalar_type());
+  const bool heavy = o.momentum_form == MomentumForm::kHeavyBall;
+  if (heavy)
+    m.mul_(o.momentum).add_(g);
+  else
+    m.lerp_(g, 1 - o.momentum);
+  store(s.momentum_buffer, m);
+  if (!o.nesterov) return m;
+  return heavy ? g.add(m, o.momentum) : at::lerp(g, m, o.momentum);
+}
+
+}  // namespace
+
+void MuonRule::require(const at::Tensor& param, const Options&, std::string_view name) {
+  require_updatable(param, name);
+  if (param.dim() < 2)
+    throw ShapeError({.what = fmt::format("parameter {} of shape {} was given to muon", name, shape_text(shape_of(param))),
+                      .why = "muon orthogonalizes matrices; a vector has no singular values to even out",
+                      .remedy = "put it into a group of adamw, as build_optimizer does"});
+}
+
+MuonState MuonRule::make_state(const at::Tensor& param, const Options& o) {
+  MuonState state;
+  at::ScalarType type = param.scalar_type();
+  if (o.momentum_dtype && type != at::kDouble) type = to_scalar_type(*o.momentum_dtype);
+  state.momentum_buffer = at::zeros(param.sizes(), param.options().dtype(type));
+  return state;
+}
+
+// M, U as above;  O = newton_schulz(U);  f = scale(out, in)
+// W <- (1 - lr wd) W - lr f O
+void MuonRule::update(std::span<const Slot<State>> slots, const Options& o, double factor) {
+  const at::NoGradGuard no_grad;
+  const NewtonSchulzOptions ns = iteration(o);
+
+  // Equal matrices go through one batched iteration. A matrix and its place in the batch do not depend on the others' values.
+  struct Job {
+    const Slot<State>* slot;
+    at::Tensor u;
+    std::vector<std::int64_t> shape;
+  };
+  std::map<std::tuple<std::vector<std::int64_t>, at::ScalarType, std::string>, std::vector<Job>> batches;
+  for (const Slot<State>& slot : slots) {
+    ++slot.state->step;
+    if (slot.param.numel() == 0) continue;
+    // Momentum of 16-bit weights may be wider than they are: gradients are taken in fp32 either way.
+    const at::Tensor g = effective_gradient(slot.grad, compute_type(slot.param), factor);
+    at::Tensor u = momentum(*slot.state, g, o);
+    auto shape = matrix_shape(slot.param.sizes(), o.higher_dims);
+    u = u.reshape(shape);
+    batches[{shape, u.scalar_type(), u.device().str()}].push_back({&slot, std::move(u), std::move(shape)});
+  }
+  for (auto& [key, jobs] : batches) {
+    std::vector<at::Tensor> inputs;
+    for (Job& job : jobs) inputs.push_back(std::move(job.u));
+    const at::Tensor all = newton_schulz(inputs.size() == 1 ? inputs[0].unsqueeze(0) : at::stack(inputs), ns);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const Slot<State>& slot = *jobs[i].slot;
+      const auto& shape = jobs[i].shape;
+      const bool last_two = o.scale_shape == ScaleShape::kLastTwo;
+      const std::int64_t rows = last_two ? slot.param.size(-2) : shape[shape.size() - 2];
+      const std::int64_t cols = last_two ? slot.param.size(-1) : shape[shape.size() - 1];
+      const at::ScalarType type = compute_type(slot.param);
+      at::Tensor w = dense(slot.param, type);
+      if (o.weight_decay != 0) w.mul_(1 - o.lr * o.weight_decay);
+      w.add_(all[static_cast<std::int64_t>(i)].reshape(slot.param.sizes()).to(type), -o.lr * scale(o.scale, rows, cols));
+      store(slot.param, w);
+    }
+  }
+}
+
+}  // namespace steepest

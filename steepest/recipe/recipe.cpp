@@ -1,0 +1,173 @@
+#include "steepest/recipe/recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "steepest/base/error.h"
+#include "steepest/base/files.h"
+
+namespace steepest {
+namespace {
+
+constexpr std::string_view kSections[] = {"seed",   "model",        "dataset",        "optimizer",      "groups",
+                                          "lr_scheduler", "step_scheduler", "clip_grad_norm", "checkpoint",
+                                          "precision", "distributed"};
+
+template <class Section>
+void read_section(const Json& root, const char* key, Section& section, Rules& all) {
+  if (!root.contains(key) || root[key].is_null()) return;
+  Rules rules(key);
+  read_fields(root[key], section, rules);
+  check_fields(section, rules);
+  all.take(rules);
+}
+
+void read_groups(const Json& root, Recipe& recipe, Rules& all) {
+  if (!root.contains("groups") || root["groups"].is_null()) return;
+  if (!root["groups"].is_array()) {
+    internal::wrong_type(root["groups"], "a list of groups", "groups", all);
+    return;
+  }
+  for (std::size_t i = 0; i < root["groups"].size(); ++i) {
+    const Json& entry = root["groups"][i];
+    Rules rules(fmt::format("groups[{}]", i));
+    GroupRule rule;
+    if (!entry.is_object()) {
+      internal::wrong_type(entry, "a map", "", rules);
+      all.take(rules);
+      continue;
+    }
+    for (const auto& [key, value] : entry.items()) {
+      if (key == "optional") {
+        internal::read_value(value, rule.optional, key, rules);
+      } else if (key == "optimizer") {
+        rule.optimizer = value;
+        Rules inner(rules.path("optimizer"));
+        read_optimizer_config(value, inner);
+        rules.take(inner);
+      } else if (key != "match") {
+        rule.options[key] = value;
+      } else if (!value.is_object() || value.empty()) {
+        internal::wrong_type(value, "a map with role or name", key, rules);
+      } else {
+        for (const auto& [what, wanted] : value.items()) {
+          if (what == "role") {
+            internal::read_value(wanted, rule.role, "match.role", rules);
+          } else if (what == "name") {
+            internal::read_value(wanted, rule.name_pattern, "match.name", rules);
+          } else {
+            static constexpr std::string_view kKnown[] = {"role", "name"};
+            internal::unknown_key("match." + what, kKnown, rules);
+          }
+        }
+      }
+    }
+    if (!rule.role && !rule.name_pattern && rules.problems().empty())
+      rules.fail({.what = rules.path("match") + " is missing", .remedy = "say match: {role: norm} or match: {name: regex}"});
+    recipe.groups.push_back(std::move(rule));
+    all.take(rules);
+  }
+}
+
+/// What this version does not do is refused, not passed over in silence.
+void read_limits(const Json& root, Recipe& recipe, Rules& all) {
+  if (root.contains("precision") && root["precision"].is_object())
+    for (const auto& [key, value] : root["precision"].items()) {
+      const auto dtype = value.is_string() ? parse_spelling<Dtype>(value.get<std::string>()) : std::nullopt;
+      if (!value.is_null() && dtype != Dtype::kFloat32)
+        all.fail({.what = fmt::format("precision.{} is {}", key, value.dump()),
+                  .why = "this version trains in float32",
+                  .remedy = "say float32, or leave the section out"});
+    }
+  if (root.contains("distributed") && root["distributed"].is_object())
+    for (const auto& [key, value] : root["distributed"].items()) {
+      const bool nothing = value.is_null() || value == "none" || value == false || value == 1;
+      if (key == "optimizer" && !nothing)
+        all.fail({.what = fmt::format("distributed.optimizer is {}", value.dump()),
+                  .why = "this version trains in one process",
+                  .remedy = "say none, or leave the section out"});
+      else if (!nothing)
+        recipe.warnings.push_back(fmt::format("distributed.{} has no effect in one process", key));
+    }
+}
+
+/// Puts "file:line: " before a problem whose field the document holds: the longest known path it begins with.
+Problem located(Problem problem, const YamlDocument& document) {
+  const std::string subject = problem.what.substr(0, problem.what.find(' '));
+  for (std::string path = subject; !path.empty();) {
+    if (const auto line = document.lines.find(path); line != document.lines.end()) {
+      problem.what = fmt::format("{}:{}: {}", document.source, line->second, problem.what);
+      return problem;
+    }
+    const auto cut = path.find_last_of(".[");
+    path = cut == std::string::npos ? "" : path.substr(0, cut);
+  }
+  problem.what = fmt::format("{}: {}", document.source, problem.what);
+  return problem;
+}
+
+}  // namespace
+
+void ModelConfig::check(const ModelConfig& o, Rules& rules) {
+  rules.require(o.type == "gpt", "type", o.type, "gpt, the one built-in model");
+  rules.require(o.heads < 1 || o.width % o.heads == 0, "width", o.width,
+                fmt::format("a multiple of heads ({})", o.heads));
+}
+
+void StepSchedulerConfig::check(const StepSchedulerConfig& o, Rules& rules) {
+  if (o.local_batch_size && *o.local_batch_size >= 1)
+    rules.require(o.global_batch_size % *o.local_batch_size == 0, "global_batch_size", o.global_batch_size,
+                  fmt::format("a multiple of local_batch_size ({})", *o.local_batch_size));
+}
+
+Recipe read_recipe(const YamlDocument& document) {
+  const Json& root = document.root;
+  Rules all("");
+  Recipe recipe;
+  if (!root.is_object()) {
+    internal::wrong_type(root, "a map of sections", "the recipe", all);
+  } else {
+    for (const auto& item : root.items())
+      if (std::ranges::find(kSections, item.key()) == std::end(kSections))
+        internal::unknown_key(item.key(), kSections, all);
+    if (root.contains("seed")) internal::read_value(root["seed"], recipe.seed, "seed", all);
+    all.require(recipe.seed >= 0, "seed", recipe.seed, "0 or more");
+    read_section(root, "model", recipe.model, all);
+    read_section(root, "dataset", recipe.dataset, all);
+    if (root.contains("optimizer")) {
+      Rules rules("optimizer");
+      recipe.optimizer = read_optimizer_config(root["optimizer"], rules);
+      all.take(rules);
+    }
+    read_groups(root, recipe, all);
+    read_section(root, "step_scheduler", recipe.step_scheduler, all);
+    read_section(root, "clip_grad_norm", recipe.clip_grad_norm, all);
+    read_section(root, "checkpoint", recipe.checkpoint, all);
+    read_limits(root, recipe, all);
+    if (root.contains("lr_scheduler") && !root["lr_scheduler"].is_null()) {
+      recipe.lr_scheduler.emplace();
+      const std::size_t before = all.problems().size();
+      read_section(root, "lr_scheduler", *recipe.lr_scheduler, all);
+      if (all.problems().size() == before && base_lr(recipe.optimizer) > 0) {
+        Rules rules("lr_scheduler");
+        check_fields(recipe.lr_scheduler->shape({recipe.step_scheduler.max_steps}, base_lr(recipe.optimizer)), rules);
+        all.take(rules);
+      }
+    }
+  }
+  if (!all.problems().empty()) {
+    std::vector<Problem> problems;
+    for (const Problem& each : all.problems()) problems.push_back(located(each, document));
+    throw ConfigError(problems);
+  }
+  return recipe;
+}
+
+Recipe load_recipe(const std::filesystem::path& path, const std::vector<std::string>& settings) {
+  YamlDocument document = parse_yaml(read_file(path), path.string());
+  for (const std::string& each : settings) apply_setting(document, each);
+  return read_recipe(document);
+}
+
+}  // namespace steepest

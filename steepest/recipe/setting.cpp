@@ -1,0 +1,45 @@
+// --set key.path=value.
+#include <fmt/format.h>
+
+#include "steepest/base/error.h"
+#include "steepest/recipe/recipe.h"
+
+namespace steepest {
+
+void apply_setting(YamlDocument& document, std::string_view setting) {
+  const auto refuse = [&](std::string why) {
+    throw ConfigError({.what = fmt::format("--set {} cannot be applied", setting),
+                       .why = std::move(why),
+                       .remedy = "write key.path=value, for instance optimizer.lr=0.01"});
+  };
+  const auto equals = setting.find('=');
+  if (equals == std::string_view::npos) refuse("there is no '='");
+  const std::string path(setting.substr(0, equals));
+  if (path.empty()) refuse("there is no key before '='");
+  const Json value = parse_yaml(setting.substr(equals + 1), "--set " + path).root;
+  const bool empty = setting.substr(equals + 1).find_first_not_of(' ') == std::string_view::npos;
+
+  Json* at = &document.root;
+  std::size_t start = 0;
+  for (;;) {
+    const auto dot = path.find('.', start);
+    const std::string key = path.substr(start, dot - start);
+    if (key.empty()) refuse("a part of the path is empty");
+    if (at->is_array()) {
+      if (key.find_first_not_of("0123456789") != std::string::npos || key.size() > 6)
+        refuse(fmt::format("'{}' is no index of a list", key));
+      const auto index = static_cast<std::size_t>(std::stoul(key));
+      if (index >= at->size()) refuse(fmt::format("the list has {} items", at->size()));
+      at = &(*at)[index];
+    } else {
+      if (at->is_null()) *at = Json::object();
+      if (!at->is_object()) refuse(fmt::format("what stands before '{}' is neither a map nor a list", key));
+      at = &(*at)[key];
+    }
+    if (dot == std::string::npos) break;
+    start = dot + 1;
+  }
+  *at = empty ? Json(nullptr) : value;
+}
+
+}  // namespace steepest
