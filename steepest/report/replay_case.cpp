@@ -303,6 +303,11 @@ void check_tensors(const ReplayCase& file, Rules& problems) {
       problems.fail({.what = fmt::format("{}: tensor {} is missing", file.path.string(), name)});
   };
   if (!file.function.empty()) return;
+  if (static_cast<std::size_t>(file.steps) > file.tensors.size()) {
+    problems.fail({.what = fmt::format("{}: case.steps is {}, but the file holds {} tensors",
+                                       file.path.string(), file.steps, file.tensors.size())});
+    return;
+  }
   for (const auto& [name, tensor] : file.tensors) check_tensor(name, tensor, file, problems);
   for (const ReplayParam& param : file.params) {
     demand("init/" + param.name);

@@ -106,7 +106,7 @@ NewtonSchulzOptions replay_function_options(const ReplayCase& file) {
     options.erase("coefficients");
   }
   read_fields(options, config, rules);
-  rules.require(config.steps >= 1, "steps", config.steps, "at least 1");
+  rules.require(config.steps >= 1 && config.steps <= 99, "steps", config.steps, "in 1 .. 99");
   rules.require(is_floating_point(config.iteration_dtype), "iteration_dtype",
                 config.iteration_dtype, "a floating-point type");
   rules.enforce();

@@ -201,6 +201,8 @@ TEST_F(ReplayCaseTest, NamesWhatIsWrongInTheDescription) {
         << pointer << " = " << value << ": " << text;
   }
   EXPECT_EQ(refusal_of("/steps", 0), "FILE: case.steps is 0; it must be at least 1");
+  EXPECT_EQ(refusal_of("/steps", 2000000000),
+            "FILE: case.steps is 2000000000, but the file holds 4 tensors");
   EXPECT_EQ(refusal_of("/lr", Json::array({0.1, 0.2})),
             "FILE: case.lr is [0.1, 0.2]; it must be one number for each of the 1 steps");
   EXPECT_EQ(refusal_of("/order", Json::array({"w", "w"})),

@@ -83,7 +83,7 @@ TEST(ReplayFunction, RefusesWhatWeDoNotHave) {
   EXPECT_ERROR(ConfigError, refused(file_of("torch", R"({"coefficients": [[1, 2]]})")),
                "torch.coefficients is [1, 2]; it must be three numbers an iteration");
   EXPECT_ERROR(ConfigError, refused(file_of("kj", R"({"steps": 0})")),
-               "kj.steps is 0; it must be at least 1");
+               "kj.steps is 0; it must be in 1 .. 99");
   EXPECT_THROW(refused(file_of("kj", R"({"resets": [1]})")), ConfigError);
   EXPECT_THROW(refused(file_of("kj", R"({"guard": "none"})")), ConfigError);
   EXPECT_THROW(refused(file_of("kj", R"({"coefficients": 3})")), ConfigError);
