@@ -199,6 +199,13 @@ std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
+/// Several problems in one line.
+std::string one_line(std::string text) {
+  for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n'))
+    text.replace(at, 1, "; ");
+  return text;
+}
+
 std::string number(double value) { return fmt::format("{:.2e}", value); }
 
 }  // namespace
@@ -279,7 +286,8 @@ std::string ReplayReport::text() const {
                                 "error", "tolerance", "measure", "where");
   for (const ReplayOutcome& each : outcomes) {
     if (!each.ran) {
-      out += fmt::format("{:<{}}  {:<7}  {}\n", each.path.string(), width, "NOT RUN", each.why);
+      out += fmt::format("{:<{}}  {:<7}  {}\n", each.path.string(), width, "NOT RUN",
+                         one_line(each.why));
       continue;
     }
     std::string note;

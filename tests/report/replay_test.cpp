@@ -328,7 +328,7 @@ TEST(ReplayReportTest, TextHasALineAFileAndTheCounts) {
                                        .tolerance = 0.25,
                                        .ratio = 2},
                              .why = "the error is above the tolerance"});
-  report.outcomes.push_back({.path = "c.safetensors", .why = "no rule"});
+  report.outcomes.push_back({.path = "c.safetensors", .why = "no rule\nno file"});
   report.outcomes.push_back(
       {.path = "d.safetensors",
        .ran = true,
@@ -340,7 +340,7 @@ TEST(ReplayReportTest, TextHasALineAFileAndTheCounts) {
       "file                result       error  tolerance  measure    where\n"
       "a.safetensors       ok        1.25e-07   1.00e-05  absolute   param/3/w\n"
       "longer.safetensors  FAILED    5.00e-01   2.50e-01  frobenius  output\n"
-      "c.safetensors       NOT RUN  no rule\n"
+      "c.safetensors       NOT RUN  no rule; no file\n"
       "d.safetensors       ok        5.00e-01   2.50e-01  absolute   param/1/w  (must not match)\n"
       "4 files: 3 run, 2 failed\n");
 }
