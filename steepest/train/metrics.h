@@ -18,8 +18,8 @@ struct StepMetrics {
   std::optional<double> loss = {};         ///< of the update's own batch, before the update
   std::optional<double> lr = {}, wd = {};  ///< in force in that update, of the first group
   std::optional<double> grad_norm = {};    ///< before clipping
-  std::optional<double>
-      tokens_per_second = {};  ///< since the line before, evaluations and checkpoints left out
+  std::optional<double> tokens_per_second =
+      {};  ///< since the line before, evaluations and checkpoints left out
   std::optional<double> optimizer_ms = {};  ///< an update, mean since the line before
   std::optional<std::int64_t> skipped = {};
   std::optional<double> val_loss = {};

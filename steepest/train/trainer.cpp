@@ -140,7 +140,8 @@ TrainSummary Run::go() {
   }
   if (!resumed) {
     open_outputs(/*keep_step=*/-1);
-    if (request_.resume) out_->log.info("there is no checkpoint to resume from: the run starts anew");
+    if (request_.resume)
+      out_->log.info("there is no checkpoint to resume from: the run starts anew");
     out_->log.info(
         fmt::format("{} parameters, {} bytes of text to learn from, {} held out, {} threads",
                     model_.parameter_count(), data_.training().size(), data_.held_out().size(),

@@ -81,7 +81,7 @@ std::filesystem::path save_training(const std::filesystem::path& parent, const T
         {whole_piece(param.info.name, kWeight, param.info.dtype, param.info.shape), bytes});
   }
   for (const auto& piece : optimizer.pieces) content.pieces.push_back(piece);
-  content.values = optimizer.values.is_object() ? optimizer.values : Json::object();
+  content.values["optimizer"] = optimizer.values;
   content.values["trainer"] = counters.to_json();
   content.values["scheduler"] =
       parts.scheduler != nullptr ? parts.scheduler->save() : Json(nullptr);

@@ -33,7 +33,7 @@ class TrainCommand : public testing::Test {
   }
   const fs::path& folder() const { return folder_.path(); }
   Finished train(const std::string& arguments) const {
-    return run_command(folder(), std::string(STEEPEST_PROGRAM) + " train " + arguments);
+    return run_command(folder(), std::string(STEEPEST_PROGRAM) + " train --threads 1 " + arguments);
   }
   /// Expects status 2, exactly this on standard error, and nothing written.
   void expect_refused(const std::string& settings, const std::string& error) const {
@@ -49,7 +49,7 @@ class TrainCommand : public testing::Test {
 };
 
 TEST_F(TrainCommand, TrainsIntoRunsAndTheRecipesName) {
-  const auto finished = train("recipes/tiny.yaml --threads 1");
+  const auto finished = train("recipes/tiny.yaml");
   EXPECT_EQ(finished.status, 0) << finished.err;
   EXPECT_THAT(finished.out, HasSubstr("runs/tiny\n"));
   EXPECT_THAT(finished.out, HasSubstr("last validation loss"));
@@ -70,10 +70,10 @@ TEST_F(TrainCommand, TrainsIntoRunsAndTheRecipesName) {
 
 TEST_F(TrainCommand, OutSettingsJsonAndAnotherWorkingFolder) {
   fs::create_directory(folder() / "elsewhere");
-  const auto finished =
-      run_command(folder() / "elsewhere", std::string(STEEPEST_PROGRAM) +
-                                              " train ../recipes/tiny.yaml --json --out '../a run' "
-                                              "--set step_scheduler.max_steps=2 --set seed=3");
+  const auto finished = run_command(
+      folder() / "elsewhere", std::string(STEEPEST_PROGRAM) +
+                                  " train --threads 1 ../recipes/tiny.yaml --json --out '../a run' "
+                                  "--set step_scheduler.max_steps=2 --set seed=3");
   EXPECT_EQ(finished.status, 0) << finished.err;
   const auto json = nlohmann::json::parse(finished.out);
   EXPECT_EQ(json["step"], 2);
@@ -130,9 +130,9 @@ TEST_F(TrainCommand, UnwritableFoldersAreCleanErrors) {
 }
 
 TEST_F(TrainCommand, GoesOnWithoutAReader) {
-  const auto finished =
-      run_command(folder(), "{ " + std::string(STEEPEST_PROGRAM) +
-                                " train recipes/tiny.yaml 2>&1; echo $? >status; } | true");
+  const auto finished = run_command(
+      folder(), "{ " + std::string(STEEPEST_PROGRAM) +
+                    " train --threads 1 recipes/tiny.yaml 2>&1; echo $? >status; } | true");
   EXPECT_TRUE(fs::exists(folder() / "runs" / "tiny" / "checkpoints" / "step-4" / "manifest.json"));
   EXPECT_EQ(slurp(folder() / "status"), "2\n");  // the closing table could not be printed
   EXPECT_EQ(finished.status, 0);
@@ -149,7 +149,7 @@ TEST_F(TrainCommand, NanEndsWithOne) {
 TEST_F(TrainCommand, TermSavesAndEndsWith143ThenResumes) {
   const std::string command =
       std::string(STEEPEST_PROGRAM) +
-      " train recipes/tiny.yaml --set step_scheduler.max_steps=1000000 --set "
+      " train --threads 1 recipes/tiny.yaml --set step_scheduler.max_steps=1000000 --set "
       "step_scheduler.ckpt_every_steps=1000000 --set step_scheduler.log_every_steps=1";
   const auto stopped =
       run_command(folder(), command +

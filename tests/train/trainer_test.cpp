@@ -108,7 +108,7 @@ class Training : public testing::Test {
   }
   /// Runs until `step` updates are done, then stops as by SIGTERM.
   TrainSummary stopped_after(TrainRequest made, std::int64_t step) const {
-    std::int64_t done = -1;
+    std::int64_t done = 0;
     made.after_backward = [&](std::int64_t before, const ParamSet&) { done = before + 1; };
     made.stop = [&] { return done >= step ? SIGTERM : 0; };
     return train(made);
