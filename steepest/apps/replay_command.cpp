@@ -25,9 +25,12 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 void add_replay_command(CLI::App& app, Action& action) {
-  auto* verb = app.add_subcommand("replay", "feed recorded gradients to our optimizers and compare with the record");
+  auto* verb = app.add_subcommand(
+      "replay", "feed recorded gradients to our optimizers and compare with the record");
   auto arguments = std::make_shared<Arguments>();
-  verb->add_option("FILE_OR_DIR", arguments->paths, "recorded files (.safetensors), or folders of them")->required();
+  verb->add_option("FILE_OR_DIR", arguments->paths,
+                   "recorded files (.safetensors), or folders of them")
+      ->required();
   verb->add_flag("--json", arguments->json, "print the report as JSON");
   verb->footer(
       "Example:\n"
