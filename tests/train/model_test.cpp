@@ -37,8 +37,8 @@ TEST(Gpt, HasTheAnchorsSizeAndNames) {
   EXPECT_EQ(hidden, 786432);
   EXPECT_EQ(matrices, 16);
   std::vector<std::string> names;
-  for (const auto& param : Gpt({.layers = 1, .width = 8, .heads = 2, .context = 4}, 1).params())
-    names.push_back(param.info.name);
+  const Gpt small({.layers = 1, .width = 8, .heads = 2, .context = 4}, 1);
+  for (const auto& param : small.params()) names.push_back(param.info.name);
   EXPECT_EQ(names,
             (std::vector<std::string>{
                 "wte.weight", "wpe.weight", "blocks.0.norm1.weight", "blocks.0.attn.qkv.weight",
