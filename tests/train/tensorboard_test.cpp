@@ -100,6 +100,16 @@ TEST(EventFile, BytesAreTensorBoards) {
   EXPECT_EQ(event.SerializeAsString(), want);
 }
 
+TEST(EventFile, WritesZeros) {
+  tensorboard::Summary summary;
+  auto* value = summary.add_value();
+  value->set_tag("a");
+  value->set_simple_value(0);
+  EXPECT_EQ(summary.SerializeAsString(), std::string("\x0A\x08\x0A\x01"
+                                                     "a\x15\0\0\0\0",
+                                                     10));
+}
+
 TEST(EventFile, GoesOnInTheNewestFile) {
   const TemporaryFolder folder;
   { EventFile(folder.path(), 100).append({.step = 1, .loss = 1.0}, 101); }
