@@ -1,5 +1,5 @@
 #include <ATen/ops/full.h>
-#include <ATen/ops/randn.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

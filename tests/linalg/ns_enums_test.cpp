@@ -1,0 +1,18 @@
+#include "steepest/linalg/ns_enums.h"
+
+#include <gtest/gtest.h>
+
+namespace steepest {
+namespace {
+
+TEST(NsEnums, EveryValueHasItsName) {
+  EXPECT_EQ(parse_spelling<NormGuard>("scale_free"), NormGuard::kScaleFree);
+  EXPECT_EQ(parse_spelling<NormGuard>("add"), NormGuard::kAdd);
+  EXPECT_EQ(parse_spelling<NormGuard>("clamp"), NormGuard::kClamp);
+  EXPECT_EQ(spelling(Rounding::kR0), "R0");
+  EXPECT_EQ(spelling(Rounding::kR1), "R1");
+  EXPECT_EQ(spelling(Rounding::kR2), "R2");
+}
+
+}  // namespace
+}  // namespace steepest
