@@ -1,5 +1,5 @@
 # The program: build/<preset>/bin/steepest.
-if(STEEPEST_HAS_TORCH)
+if(STEEPEST_HAS_TORCH AND STEEPEST_TRAINER)
   file(GLOB _apps CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/steepest/apps/*.cpp)
   if(_apps)
     add_executable(steepest_program ${_apps})

@@ -9,13 +9,19 @@ list(FILTER _support EXCLUDE REGEX "_main\\.cpp$")
 
 set(_rooms base schedule checkpoint recipe)
 if(STEEPEST_HAS_TORCH)
-  list(APPEND _rooms tensor params linalg gradients optimizers step build report train apps)
+  list(APPEND _rooms tensor params linalg gradients optimizers step build report)
+  if(STEEPEST_TRAINER)
+    list(APPEND _rooms train apps)
+  endif()
   if(_support)
     add_library(steepest_test_support STATIC ${_support})
     target_link_libraries(steepest_test_support PUBLIC steepest_build PRIVATE steepest_flags)
   endif()
   # Programs that tests run: tests/support/x_main.cpp becomes bin/x, linked with everything.
   file(GLOB _mains CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tests/support/*_main.cpp)
+  if(NOT STEEPEST_TRAINER)
+    set(_mains)
+  endif()
   foreach(_main ${_mains})
     get_filename_component(_stem ${_main} NAME_WE)
     string(REGEX REPLACE "_main$" "" _stem ${_stem})
@@ -77,7 +83,7 @@ if(STEEPEST_PYTHON AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tools/tests)
 endif()
 
 # The installed library, used as a stranger would: examples/ against an install.
-if(TARGET steepest AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/install_test.sh)
+if(TARGET steepest_program AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/install_test.sh)
   add_test(NAME install/examples
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/install_test.sh ${CMAKE_CURRENT_SOURCE_DIR}
                    ${CMAKE_BINARY_DIR} ${STEEPEST_TORCH_ROOT})

@@ -1,5 +1,5 @@
-// A libtorch program that changes one line: torch::optim::AdamW becomes steepest::AdamW (or Muon, Lion ...).
-// It learns to tell which of two random Gaussian clouds a point comes from.
+// A libtorch program that changes one line: torch::optim::AdamW becomes steepest::AdamW (or Muon,
+// Lion ...). It learns to tell which of two random Gaussian clouds a point comes from.
 #include <steepest/optimizers/rules.h>
 #include <torch/torch.h>
 
@@ -7,7 +7,8 @@
 
 int main() {
   torch::manual_seed(1);
-  torch::nn::Sequential model(torch::nn::Linear(16, 64), torch::nn::Tanh(), torch::nn::Linear(64, 2));
+  torch::nn::Sequential model(torch::nn::Linear(16, 64), torch::nn::Tanh(),
+                              torch::nn::Linear(64, 2));
 
   // torch::optim::AdamW optimizer(model->parameters(), torch::optim::AdamWOptions(3e-3));
   steepest::AdamW optimizer(model->parameters(), {.lr = 3e-3});

@@ -1,5 +1,5 @@
-// The library in full: Muon for the hidden matrices, AdamW for everything else, one global clip, a schedule, and a
-// checkpoint that goes on bit for bit.
+// The library in full: Muon for the hidden matrices, AdamW for everything else, one global clip, a
+// schedule, and a checkpoint that goes on bit for bit.
 #include <steepest/steepest.h>
 #include <torch/torch.h>
 
@@ -18,12 +18,14 @@ torch::Tensor loss_of(torch::nn::Sequential& model) {
 
 int main() {
   torch::manual_seed(1);
-  torch::nn::Sequential model(torch::nn::Linear(16, 64), torch::nn::Tanh(), torch::nn::Linear(64, 2));
+  torch::nn::Sequential model(torch::nn::Linear(16, 64), torch::nn::Tanh(),
+                              torch::nn::Linear(64, 2));
 
   const auto params = steepest::ParamSet::from(*model);
-  auto optimizer = steepest::build_optimizer(steepest::MuonConfig{.lr = 0.02, .scalar_lr = 0.003}, params,
-                                             {.max_norm = 1.0});
-  auto scheduler = steepest::LRSchedulerConfig{.lr_warmup_steps = 10}.build(*optimizer, {.max_steps = 200});
+  auto optimizer = steepest::build_optimizer(steepest::MuonConfig{.lr = 0.02, .scalar_lr = 0.003},
+                                             params, {.max_norm = 1.0});
+  auto scheduler =
+      steepest::LRSchedulerConfig{.lr_warmup_steps = 10}.build(*optimizer, {.max_steps = 200});
   std::printf("%s\n", optimizer->describe().c_str());
 
   double first = 0, last = 0;
@@ -40,7 +42,8 @@ int main() {
 
   const auto folder = std::filesystem::temp_directory_path() / "steepest-example";
   const auto saved = optimizer->save(folder);
-  auto again = steepest::build_optimizer(steepest::MuonConfig{.lr = 0.02, .scalar_lr = 0.003}, params);
+  auto again =
+      steepest::build_optimizer(steepest::MuonConfig{.lr = 0.02, .scalar_lr = 0.003}, params);
   again->load(saved);
   std::printf("saved and loaded after %lld updates\n", static_cast<long long>(again->applied()));
   std::filesystem::remove_all(folder);

@@ -19,8 +19,8 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
-/// Root of everything that a caller can react to. A broken invariant of ours is an assertion instead.
-/// `what()` joins the problems, one a line.
+/// Root of everything that a caller can react to. A broken invariant of ours is an assertion
+/// instead. `what()` joins the problems, one a line.
 class Error : public std::runtime_error {
  public:
   explicit Error(Problem problem);
@@ -32,7 +32,8 @@ class Error : public std::runtime_error {
   /// The name of the kind, for instance "ConfigError".
   virtual std::string_view kind() const { return "Error"; }
   /// The program's exit status for this kind; the one place that maps kinds to statuses:
-  /// 1 a check or a run failed, 2 a recipe, an argument or an input file is wrong, 3 a peer or a link failed.
+  /// 1 a check or a run failed, 2 a recipe, an argument or an input file is wrong, 3 a peer or a
+  /// link failed.
   virtual int exit_status() const { return 1; }
 
  private:

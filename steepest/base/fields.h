@@ -18,7 +18,8 @@ namespace steepest {
 /// Decay factors of the averages of the gradient and of its square.
 using Betas = std::pair<double, double>;
 
-/// What values a field may take. Every test is phrased so that NaN breaks it. The text reads after "must be".
+/// What values a field may take. Every test is phrased so that NaN breaks it. The text reads after
+/// "must be".
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -37,12 +38,15 @@ struct Range {
 constexpr Range any_number() { return {}; }
 constexpr Range at_least_zero() { return {.low = 0, .text = "finite and not negative"}; }
 constexpr Range above_zero() { return {.low = 0, .low_open = true, .text = "finite and above 0"}; }
-constexpr Range decay_factor() { return {.low = 0, .high = 1, .high_open = true, .text = "in [0, 1)"}; }
+constexpr Range decay_factor() {
+  return {.low = 0, .high = 1, .high_open = true, .text = "in [0, 1)"};
+}
 constexpr Range fraction() { return {.low = 0, .high = 1, .text = "in [0, 1]"}; }
 constexpr Range count_from(double low, std::string_view text) { return {.low = low, .text = text}; }
 
-/// One field of an options struct: its name as users write it, where it lives, what it may hold and what it
-/// means. The one list `static constexpr auto fields()` of a struct is what recipes, flags, checkpoints,
+/// One field of an options struct: its name as users write it, where it lives, what it may hold and
+/// what it means. The one list `static constexpr auto fields()` of a struct is what recipes, flags,
+/// checkpoints,
 /// --help, documents and log lines walk; nothing about an option is written a second time.
 template <class Struct, class Value>
 struct Field {
@@ -58,7 +62,8 @@ constexpr Field<Struct, Value> field(std::string_view name, Value Struct::*membe
   return {name, member, range, help};
 }
 template <class Struct, class Value>
-constexpr Field<Struct, Value> field(std::string_view name, Value Struct::*member, std::string_view help) {
+constexpr Field<Struct, Value> field(std::string_view name, Value Struct::*member,
+                                     std::string_view help) {
   return {name, member, Range{}, help};
 }
 
@@ -68,8 +73,8 @@ constexpr void for_each_field(Visit&& visit) {
   std::apply([&](const auto&... each) { (visit(each), ...); }, Options::fields());
 }
 
-/// Enumerations of options give their spellings through `spellings(E)`, found by argument-dependent lookup:
-/// the first spelling of a value is the one we print, all are read.
+/// Enumerations of options give their spellings through `spellings(E)`, found by argument-dependent
+/// lookup: the first spelling of a value is the one we print, all are read.
 template <class E>
 struct Spelling {
   E value;
@@ -77,7 +82,9 @@ struct Spelling {
 };
 
 template <class E>
-concept SpelledEnum = std::is_enum_v<E> && requires(E e) { spellings(e); };
+concept SpelledEnum = std::is_enum_v<E> && requires(E e) {
+  spellings(e);
+};
 
 template <SpelledEnum E>
 std::string_view spelling(E value) {
@@ -93,8 +100,8 @@ std::optional<E> parse_spelling(std::string_view text) {
   return std::nullopt;
 }
 
-/// A value as users would write it in a recipe: 0.001, true, [0.9, 0.999], nesterov's `simple`, null.
-/// Doubles print in the shortest form that reads back to the same bits.
+/// A value as users would write it in a recipe: 0.001, true, [0.9, 0.999], nesterov's `simple`,
+/// null. Doubles print in the shortest form that reads back to the same bits.
 std::string to_text(bool value);
 std::string to_text(double value);
 std::string to_text(std::int64_t value);
@@ -115,7 +122,8 @@ std::string to_text(const std::optional<T>& value) {
 ///
 ///   Rules rules("optimizer");
 ///   rules.require(o.lr >= 0, "lr", o.lr, "finite and not negative");
-///   rules.enforce();   // one ConfigError: "optimizer.lr is -1; it must be finite and not negative"
+///   rules.enforce();   // one ConfigError: "optimizer.lr is -1; it must be finite and not
+///   negative"
 class Rules {
  public:
   explicit Rules(std::string_view scope) : scope_(scope) {}
@@ -139,7 +147,8 @@ class Rules {
   void enforce() const;
 
  private:
-  void add(std::string_view field, std::string value, std::string_view must_be, std::string_view remedy);
+  void add(std::string_view field, std::string value, std::string_view must_be,
+           std::string_view remedy);
 
   std::string scope_;
   std::vector<Problem> problems_;
@@ -149,13 +158,15 @@ namespace internal {
 inline void check_range(Rules& rules, std::string_view name, const Range& range, double value) {
   rules.require(range.holds(value), name, value, range.text);
 }
-inline void check_range(Rules& rules, std::string_view name, const Range& range, std::int64_t value) {
+inline void check_range(Rules& rules, std::string_view name, const Range& range,
+                        std::int64_t value) {
   rules.require(range.holds(static_cast<double>(value)), name, value, range.text);
 }
 inline void check_range(Rules& rules, std::string_view name, const Range& range, int value) {
   check_range(rules, name, range, std::int64_t{value});
 }
-inline void check_range(Rules& rules, std::string_view name, const Range& range, const Betas& value) {
+inline void check_range(Rules& rules, std::string_view name, const Range& range,
+                        const Betas& value) {
   rules.require(range.holds(value.first) && range.holds(value.second), name, value,
                 std::string("two numbers, each ") + std::string(range.text));
 }
@@ -166,19 +177,22 @@ inline void check_range(Rules& rules, std::string_view name, const Range& range,
   rules.require(holds, name, value, std::string("numbers, each ") + std::string(range.text));
 }
 template <class T>
-  requires(std::is_same_v<T, bool> || std::is_enum_v<T> || std::is_same_v<T, std::string>)
-void check_range(Rules&, std::string_view, const Range&, const T&) {}
+requires(std::is_same_v<T, bool> || std::is_enum_v<T> ||
+         std::is_same_v<T, std::string>) void check_range(Rules&, std::string_view, const Range&,
+                                                          const T&) {}
 template <class T>
-  requires requires { T::fields(); }
+requires requires { T::fields(); }
 void check_range(Rules&, std::string_view, const Range&, const T&) {}
 // Last, so that it sees all of the above.
 template <class T>
-void check_range(Rules& rules, std::string_view name, const Range& range, const std::optional<T>& value) {
+void check_range(Rules& rules, std::string_view name, const Range& range,
+                 const std::optional<T>& value) {
   if (value) check_range(rules, name, range, *value);
 }
 }  // namespace internal
 
-/// Every field's range, then the struct's own `static void check(const Options&, Rules&)` where it has one.
+/// Every field's range, then the struct's own `static void check(const Options&, Rules&)` where it
+/// has one.
 template <class Options>
 void check_fields(const Options& options, Rules& rules) {
   for_each_field<Options>([&](const auto& each) {
@@ -187,7 +201,8 @@ void check_fields(const Options& options, Rules& rules) {
   if constexpr (requires { Options::check(options, rules); }) Options::check(options, rules);
 }
 
-/// Throws one ConfigError that lists every broken rule of `options`; `scope` names the object in it.
+/// Throws one ConfigError that lists every broken rule of `options`; `scope` names the object in
+/// it.
 template <class Options>
 void validate(const Options& options, std::string_view scope) {
   Rules rules(scope);

@@ -16,11 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail(std::string_view doing, const fs::path& path, int error) {
-  throw IoError({.what = fmt::format("{} {} failed: {}", doing, path.string(), std::strerror(error)),
-                 .why = "",
-                 .remedy = error == ENOSPC   ? "free some space"
-                           : error == EACCES ? "check the rights of the file and its folder"
-                                             : ""});
+  throw IoError(
+      {.what = fmt::format("{} {} failed: {}", doing, path.string(), std::strerror(error)),
+       .why = "",
+       .remedy = error == ENOSPC   ? "free some space"
+                 : error == EACCES ? "check the rights of the file and its folder"
+                                   : ""});
 }
 
 /// A file descriptor that closes itself.

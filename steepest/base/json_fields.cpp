@@ -31,7 +31,8 @@ std::optional<double> number_in(const std::string& text) {
   if (begin != end && *begin == '+') ++begin;
   double value = 0;
   const auto [stop, error] = std::from_chars(begin, end, value);
-  if (error == std::errc::result_out_of_range && stop == end) return std::numeric_limits<double>::infinity();
+  if (error == std::errc::result_out_of_range && stop == end)
+    return std::numeric_limits<double>::infinity();
   if (error != std::errc{} || stop != end) return std::nullopt;
   return value;
 }
@@ -137,8 +138,8 @@ bool read_value(const Json& value, std::vector<double>& out, std::string_view fi
   return false;
 }
 
-void unknown_spelling(std::string_view text, std::span<const std::string_view> known, std::string_view field,
-                      Rules& rules) {
+void unknown_spelling(std::string_view text, std::span<const std::string_view> known,
+                      std::string_view field, Rules& rules) {
   const auto near = nearest(text, known);
   rules.fail({.what = fmt::format("{} is '{}'", rules.path(field), text),
               .why = fmt::format("it must be one of {}", fmt::join(known, ", ")),

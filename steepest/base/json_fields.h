@@ -11,13 +11,14 @@
 
 namespace steepest {
 
-/// Neutral form of everything that is configured: recipes, flags, group options in checkpoints, replay files.
-/// Keeps the order of keys.
+/// Neutral form of everything that is configured: recipes, flags, group options in checkpoints,
+/// replay files. Keeps the order of keys.
 using Json = nlohmann::ordered_json;
 
 namespace internal {
-/// Reads one value into `out`; on a wrong type adds a problem that names `path`, what was found and what is wanted,
-/// and leaves `out` as it was. Text that reads as a number counts as the number (YAML 1.1 takes 1e-8 for text).
+/// Reads one value into `out`; on a wrong type adds a problem that names `path`, what was found and
+/// what is wanted, and leaves `out` as it was. Text that reads as a number counts as the number
+/// (YAML 1.1 takes 1e-8 for text).
 bool read_value(const Json& value, bool& out, std::string_view field, Rules& rules);
 bool read_value(const Json& value, double& out, std::string_view field, Rules& rules);
 bool read_value(const Json& value, std::int64_t& out, std::string_view field, Rules& rules);
@@ -26,8 +27,8 @@ bool read_value(const Json& value, std::string& out, std::string_view field, Rul
 bool read_value(const Json& value, Betas& out, std::string_view field, Rules& rules);
 bool read_value(const Json& value, std::vector<double>& out, std::string_view field, Rules& rules);
 /// The problem of a text that is none of the spellings; the nearest one is named.
-void unknown_spelling(std::string_view text, std::span<const std::string_view> known, std::string_view field,
-                      Rules& rules);
+void unknown_spelling(std::string_view text, std::span<const std::string_view> known,
+                      std::string_view field, Rules& rules);
 /// The problem of a key that no field has; the nearest one is named.
 void unknown_key(std::string_view key, std::span<const std::string_view> known, Rules& rules);
 void wrong_type(const Json& value, std::string_view wanted, std::string_view field, Rules& rules);
@@ -85,9 +86,9 @@ std::vector<std::string_view> field_names() {
   return names;
 }
 
-/// Reads the keys of `object` into the fields of `options`; what is absent stays as it is. Every wrong type, unknown
-/// spelling and unknown key becomes a problem in `rules` (whose scope is the object's path); nothing is thrown.
-/// Returns the names that were given explicitly.
+/// Reads the keys of `object` into the fields of `options`; what is absent stays as it is. Every
+/// wrong type, unknown spelling and unknown key becomes a problem in `rules` (whose scope is the
+/// object's path); nothing is thrown. Returns the names that were given explicitly.
 template <class Options>
 std::set<std::string> read_fields(const Json& object, Options& options, Rules& rules) {
   std::set<std::string> given;

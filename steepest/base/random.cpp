@@ -15,8 +15,9 @@ Block philox(Block counter, std::array<std::uint32_t, 2> key) {
   constexpr std::uint32_t kBump0 = 0x9E3779B9, kBump1 = 0xBB67AE85;
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = kMul0 * counter[0], p1 = kMul1 * counter[2];
-    counter = {static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(p1),
-               static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p0)};
+    counter = {
+        static_cast<std::uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(p1),
+        static_cast<std::uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(p0)};
     key[0] += kBump0;
     key[1] += kBump1;
   }
@@ -29,7 +30,9 @@ Block block(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
                 {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
 }
 
-std::uint64_t join(std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32; }
+std::uint64_t join(std::uint32_t low, std::uint32_t high) {
+  return low | std::uint64_t{high} << 32;
+}
 
 /// 53 random bits as a fraction in [0, 1).
 double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }
@@ -41,7 +44,8 @@ std::uint64_t CounterRandom::bits(std::uint64_t stream, std::uint64_t index) con
   return join(b[0], b[1]);
 }
 
-std::uint64_t CounterRandom::below(std::uint64_t bound, std::uint64_t stream, std::uint64_t index) const {
+std::uint64_t CounterRandom::below(std::uint64_t bound, std::uint64_t stream,
+                                   std::uint64_t index) const {
   // The high word of a 64x64 product, in halves: bits * bound / 2^64.
   const std::uint64_t x = bits(stream, index);
   const std::uint64_t xl = x & 0xffffffff, xh = x >> 32, bl = bound & 0xffffffff, bh = bound >> 32;

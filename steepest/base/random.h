@@ -4,9 +4,9 @@
 
 namespace steepest {
 
-/// Counter-based random numbers: a pure function of (seed, stream, index), so that any position can be reached
-/// without the ones before it, and a resumed run needs no generator state. Philox4x32-10.
-/// Source: J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
+/// Counter-based random numbers: a pure function of (seed, stream, index), so that any position can
+/// be reached without the ones before it, and a resumed run needs no generator state.
+/// Philox4x32-10. Source: J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
 class CounterRandom {
  public:
   explicit CounterRandom(std::uint64_t seed) : seed_(seed) {}

@@ -11,18 +11,22 @@ namespace steepest {
 std::string Optimizer::describe() const {
   std::size_t width = 9;
   for (const Param& param : params_) width = std::max(width, param.info.name.size());
-  std::string text = fmt::format("{:<{}}  {:<14}  {:<9}  {:<6}  {:<12}  {:>9}  {:>7}  {}\n", "parameter", width, "shape",
-                                 "role", "rule", "group", "lr", "wd", "why");
+  std::string text =
+      fmt::format("{:<{}}  {:<14}  {:<9}  {:<6}  {:<12}  {:>9}  {:>7}  {}\n", "parameter", width,
+                  "shape", "role", "rule", "group", "lr", "wd", "why");
   for (const Param& param : params_) {
     const Group* owner = nullptr;
     for (const auto& member : driver_.members())
       for (const Group* each : member->groups())
-        if (std::ranges::find(each->params(), param.info.name) != each->params().end()) owner = each;
-    text += fmt::format("{:<{}}  {:<14}  {:<9}  ", param.info.name, width, shape_text(param.info.shape),
-                        spelling(param.info.role));
-    text += owner ? fmt::format("{:<6}  {:<12}  {:>9.4g}  {:>7.4g}  {}\n", owner->rule(), owner->name(),
-                                owner->base_lr(), owner->base_weight_decay(), owner->reason())
-                  : fmt::format("{:<6}  {:<12}  {:>9}  {:>7}  {}\n", "-", "-", "-", "-", "not trainable");
+        if (std::ranges::find(each->params(), param.info.name) != each->params().end())
+          owner = each;
+    text += fmt::format("{:<{}}  {:<14}  {:<9}  ", param.info.name, width,
+                        shape_text(param.info.shape), spelling(param.info.role));
+    text +=
+        owner
+            ? fmt::format("{:<6}  {:<12}  {:>9.4g}  {:>7.4g}  {}\n", owner->rule(), owner->name(),
+                          owner->base_lr(), owner->base_weight_decay(), owner->reason())
+            : fmt::format("{:<6}  {:<12}  {:>9}  {:>7}  {}\n", "-", "-", "-", "-", "not trainable");
   }
   return text;
 }

@@ -3,7 +3,8 @@
 
 namespace steepest {
 
-std::unique_ptr<Optimizer> build_optimizer_from_yaml(std::string_view section, const ParamSet& params,
+std::unique_ptr<Optimizer> build_optimizer_from_yaml(std::string_view section,
+                                                     const ParamSet& params,
                                                      const StepPolicy& policy) {
   const YamlDocument document = parse_yaml(section, "optimizer section");
   Rules rules("optimizer");

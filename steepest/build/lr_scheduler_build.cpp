@@ -3,10 +3,12 @@
 
 namespace steepest {
 
-std::unique_ptr<LRScheduler> LRSchedulerConfig::build(Optimizer& optimizer, const TrainingLength& length) const {
+std::unique_ptr<LRScheduler> LRSchedulerConfig::build(Optimizer& optimizer,
+                                                      const TrainingLength& length) const {
   validate(*this, "lr_scheduler");
   // Absolute rates of the section refer to the first group's base rate, as in AutoModel.
-  return std::make_unique<LRScheduler>(optimizer, shape(length, optimizer.groups().front()->base_lr()));
+  return std::make_unique<LRScheduler>(optimizer,
+                                       shape(length, optimizer.groups().front()->base_lr()));
 }
 
 }  // namespace steepest

@@ -11,7 +11,8 @@
 namespace steepest {
 namespace {
 
-std::vector<std::unique_ptr<Member>> make_members(const ParamSet& params, std::vector<GroupPlan> plans) {
+std::vector<std::unique_ptr<Member>> make_members(const ParamSet& params,
+                                                  std::vector<GroupPlan> plans) {
   // Groups of one rule share a member, so that a matrix rule sees all its equal shapes at once.
   std::vector<std::vector<MemberGroup>> by_rule;
   std::vector<bool> taken(params.size(), false);
@@ -19,9 +20,10 @@ std::vector<std::unique_ptr<Member>> make_members(const ParamSet& params, std::v
     MemberGroup group{plan.name, plan.options, {}, plan.reason};
     for (const std::size_t index : plan.params) {
       if (taken.at(index))
-        throw ConfigError({.what = fmt::format("parameter {} is in two groups", params[index].info.name),
-                           .why = "it would be updated twice a step",
-                           .remedy = "let the groups' rules exclude each other"});
+        throw ConfigError(
+            {.what = fmt::format("parameter {} is in two groups", params[index].info.name),
+             .why = "it would be updated twice a step",
+             .remedy = "let the groups' rules exclude each other"});
       taken[index] = true;
       group.params.push_back({params[index].info.name, params[index].value});
     }
@@ -74,7 +76,8 @@ void Optimizer::set(std::string_view field, const Json& value) {
     const bool has = std::visit(
         [&](const auto& options) {
           bool found = false;
-          for_each_field<std::decay_t<decltype(options)>>([&](const auto& known) { found |= known.name == field; });
+          for_each_field<std::decay_t<decltype(options)>>(
+              [&](const auto& known) { found |= known.name == field; });
           return found;
         },
         each->options());
@@ -94,7 +97,8 @@ void Optimizer::set(std::string_view field, const Json& value) {
 Group& Optimizer::add_group(std::string name, RuleOptions options, const ParamSet& params) {
   for (Group* each : groups())
     if (each->name() == name)
-      throw ConfigError({.what = fmt::format("there is a group '{}' already", name), .remedy = "choose another name"});
+      throw ConfigError({.what = fmt::format("there is a group '{}' already", name),
+                         .remedy = "choose another name"});
   ParamSet all = params_;
   MemberGroup group{std::move(name), std::move(options), {}, "added later"};
   std::set<std::string> grouped;
@@ -106,8 +110,9 @@ Group& Optimizer::add_group(std::string name, RuleOptions options, const ParamSe
     }
   for (const Param& param : params) {
     if (grouped.contains(param.info.name) || tensors.contains(param.value.unsafeGetTensorImpl()))
-      throw ConfigError({.what = fmt::format("parameter {} is in the optimizer already", param.info.name),
-                         .why = "it would be updated twice a step"});
+      throw ConfigError(
+          {.what = fmt::format("parameter {} is in the optimizer already", param.info.name),
+           .why = "it would be updated twice a step"});
     if (!all.find(param.info.name)) all.add(param.info.name, param.value, param.info.module);
     group.params.push_back({param.info.name, param.value});
   }
@@ -146,7 +151,8 @@ void Optimizer::schedule_lr_factor(double factor) {
 }
 
 std::unique_ptr<Optimizer> build_optimizer(const OptimizerConfig& config, const ParamSet& params,
-                                           const StepPolicy& policy, const std::vector<GroupRule>& groups) {
+                                           const StepPolicy& policy,
+                                           const std::vector<GroupRule>& groups) {
   validate(config, "optimizer");
   const auto infos = params.infos();
   return std::make_unique<Optimizer>(params, plan_groups(config, groups, infos), policy);

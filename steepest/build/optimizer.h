@@ -15,21 +15,23 @@
 
 namespace steepest {
 
-/// What an optimizer writes into a checkpoint: pieces whose bytes stay valid as long as `keep` lives, and values.
+/// What an optimizer writes into a checkpoint: pieces whose bytes stay valid as long as `keep`
+/// lives, and values.
 struct OptimizerSnapshot {
   std::vector<Piece> pieces;
   Json values;
   std::vector<at::Tensor> keep;
 };
 
-/// The optimizer that build_optimizer returns: members of different rules under one global norm, one clip and one decision.
-/// Not a torch::optim::Optimizer: libtorch's zero_grad, param_groups and state are not virtual, so no wrapper may
-/// pretend to be one. Not copyable. Not thread safe.
+/// The optimizer that build_optimizer returns: members of different rules under one global norm,
+/// one clip and one decision. Not a torch::optim::Optimizer: libtorch's zero_grad, param_groups and
+/// state are not virtual, so no wrapper may pretend to be one. Not copyable. Not thread safe.
 class Optimizer : public Scheduled {
  public:
   Optimizer(ParamSet params, std::vector<GroupPlan> plans, StepPolicy policy);
 
-  /// One read of the gradients, one decision, one update. NonFiniteError (policy error) names the parameter.
+  /// One read of the gradients, one decision, one update. NonFiniteError (policy error) names the
+  /// parameter.
   StepResult step();
   void zero_grad(bool set_to_none = true);
 
@@ -39,7 +41,8 @@ class Optimizer : public Scheduled {
   Group& group(std::string_view name);
   /// Sets a field in every group whose rule has it; ConfigError if none has.
   void set(std::string_view field, const Json& value);
-  /// Adds parameters as a further group; refused (ConfigError) if one is in the optimizer already or the name is taken.
+  /// Adds parameters as a further group; refused (ConfigError) if one is in the optimizer already
+  /// or the name is taken.
   Group& add_group(std::string name, RuleOptions options, const ParamSet& params);
 
   const ParamSet& params() const { return params_; }
@@ -57,8 +60,8 @@ class Optimizer : public Scheduled {
 
   /// States by parameter name, options by group name, counters. Does not hold the weights.
   OptimizerSnapshot snapshot() const;
-  /// Restores from a checkpoint: everything is checked first (StateError, CheckpointError name parameter and shapes), then
-  /// copied in; nothing is changed on failure.
+  /// Restores from a checkpoint: everything is checked first (StateError, CheckpointError name
+  /// parameter and shapes), then copied in; nothing is changed on failure.
   void restore(const Checkpoint& checkpoint);
   /// A checkpoint of the optimizer alone in `folder`/step-N, and back from such a folder.
   std::filesystem::path save(const std::filesystem::path& folder) const;
@@ -72,12 +75,14 @@ class Optimizer : public Scheduled {
   double lr_factor_ = 1;  ///< the schedule's, for groups added later
 };
 
-/// From a config to a living optimizer over the trainable parameters. See plan_groups for grouping and refusals.
+/// From a config to a living optimizer over the trainable parameters. See plan_groups for grouping
+/// and refusals.
 std::unique_ptr<Optimizer> build_optimizer(const OptimizerConfig& config, const ParamSet& params,
                                            const StepPolicy& policy = {},
                                            const std::vector<GroupRule>& groups = {});
 /// The same from a recipe's optimizer section as YAML text ("_target_: muon\nlr: 0.02").
-std::unique_ptr<Optimizer> build_optimizer_from_yaml(std::string_view section, const ParamSet& params,
+std::unique_ptr<Optimizer> build_optimizer_from_yaml(std::string_view section,
+                                                     const ParamSet& params,
                                                      const StepPolicy& policy = {});
 
 }  // namespace steepest

@@ -13,15 +13,18 @@ namespace {
 
 constexpr int kFormat = 1;
 
-std::string joined(const std::set<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+std::string joined(const std::set<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 }  // namespace
 
 OptimizerSnapshot Optimizer::snapshot() const {
   OptimizerSnapshot shot;
   for (const NamedState& each : state()) {
-    const at::Tensor value =
-        each.tensor.defined() ? each.tensor : at::scalar_tensor(each.step, at::TensorOptions(at::kLong));
+    const at::Tensor value = each.tensor.defined()
+                                 ? each.tensor
+                                 : at::scalar_tensor(each.step, at::TensorOptions(at::kLong));
     shot.keep.emplace_back();
     const auto bytes = tensor_bytes(value, shot.keep.back());
     shot.pieces.push_back(
@@ -43,8 +46,9 @@ void Optimizer::restore(const Checkpoint& checkpoint) {
   const auto found = checkpoint.values().find("optimizer");
   if (found == checkpoint.values().end() || !found->is_object() || !found->contains("groups") ||
       !(*found)["groups"].is_array())
-    throw CheckpointError({.what = fmt::format("{} holds no optimizer", what),
-                           .remedy = "give a folder that Optimizer::save or `steepest train` wrote"});
+    throw CheckpointError(
+        {.what = fmt::format("{} holds no optimizer", what),
+         .remedy = "give a folder that Optimizer::save or `steepest train` wrote"});
   const Json& saved = *found;
   if (saved.value("format", 0) != kFormat)
     throw CheckpointError({.what = fmt::format("{} holds an optimizer of format {}", what,
@@ -70,21 +74,23 @@ void Optimizer::restore(const Checkpoint& checkpoint) {
   if (!missing.empty() || by_name.size() != own.size()) {
     for (Group* each : own) by_name.erase(each->name());
     for (const auto& [name, group] : by_name) unknown.insert(name);
-    throw StateError({.what = fmt::format("{}: the groups differ: not in the checkpoint: {}; only there: {}", what,
-                                          missing.empty() ? "none" : joined(missing),
-                                          unknown.empty() ? "none" : joined(unknown)),
-                      .remedy = "build the optimizer with the config it was saved with"});
+    throw StateError(
+        {.what = fmt::format("{}: the groups differ: not in the checkpoint: {}; only there: {}",
+                             what, missing.empty() ? "none" : joined(missing),
+                             unknown.empty() ? "none" : joined(unknown)),
+         .remedy = "build the optimizer with the config it was saved with"});
   }
   for (const std::string& name : own_params)
     if (!saved_params.contains(name)) missing.insert(name);
   for (const std::string& name : saved_params)
     if (!own_params.contains(name)) unknown.insert(name);
   if (!missing.empty() || !unknown.empty())
-    throw StateError({.what = fmt::format("{}: the parameters differ: not in the checkpoint: {}; only there: {}", what,
-                                          missing.empty() ? "none" : joined(missing),
-                                          unknown.empty() ? "none" : joined(unknown)),
-                      .why = "state is matched by parameter name",
-                      .remedy = "load into the model it was saved from"});
+    throw StateError(
+        {.what = fmt::format("{}: the parameters differ: not in the checkpoint: {}; only there: {}",
+                             what, missing.empty() ? "none" : joined(missing),
+                             unknown.empty() ? "none" : joined(unknown)),
+         .why = "state is matched by parameter name",
+         .remedy = "load into the model it was saved from"});
 
   const StateSource source = [&](std::string_view param, std::string_view key) -> at::Tensor {
     const auto piece = checkpoint.find(param, key);
@@ -93,20 +99,22 @@ void Optimizer::restore(const Checkpoint& checkpoint) {
   };
   for (const auto& member : driver_.members()) member->check_state(source);
   for (Group* each : own) Group(*each).load(*by_name.at(each->name()), what);
-  if (!saved.contains("applied") || !saved["applied"].is_number_integer() || !saved.contains("skipped") ||
-      !saved["skipped"].is_number_integer())
+  if (!saved.contains("applied") || !saved["applied"].is_number_integer() ||
+      !saved.contains("skipped") || !saved["skipped"].is_number_integer())
     throw CheckpointError({.what = fmt::format("{} holds no step counters", what)});
 
   // Everything was checked; from here nothing throws but for want of memory.
   for (const auto& member : driver_.members()) member->load_state(source);
   for (Group* each : own) each->load(*by_name.at(each->name()), what);
-  driver_.restore_counters(saved["applied"].get<std::int64_t>(), saved["skipped"].get<std::int64_t>());
+  driver_.restore_counters(saved["applied"].get<std::int64_t>(),
+                           saved["skipped"].get<std::int64_t>());
 }
 
 std::filesystem::path Optimizer::save(const std::filesystem::path& folder) const {
   const OptimizerSnapshot shot = snapshot();
-  return save_checkpoint(folder,
-                         {.step = applied(), .pieces = shot.pieces, .values = Json{{"optimizer", shot.values}}});
+  return save_checkpoint(
+      folder,
+      {.step = applied(), .pieces = shot.pieces, .values = Json{{"optimizer", shot.values}}});
 }
 
 void Optimizer::load(const std::filesystem::path& folder) { restore(Checkpoint::open(folder)); }

@@ -1,6 +1,8 @@
 #include "steepest/checkpoint/checkpoint.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <stdio.h>
 
 #include <algorithm>
 #include <charconv>
@@ -16,18 +18,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "step-", kTemporary = ".tmp-", kOld = ".old-", kManifest = "manifest.json";
+constexpr std::string_view kPrefix = "step-", kTemporary = ".tmp-", kOld = ".old-",
+                           kManifest = "manifest.json";
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string file_of(const PieceInfo& info) { return info.state == "param" ? "weights.safetensors" : "optimizer.safetensors"; }
-std::string entry_of(const PieceInfo& info) { return info.state == "param" ? info.name : info.state + "/" + info.name; }
+std::string file_of(const PieceInfo& info) {
+  return info.state == "param" ? "weights.safetensors" : "optimizer.safetensors";
+}
+std::string entry_of(const PieceInfo& info) {
+  return info.state == "param" ? info.name : info.state + "/" + info.name;
+}
 
-/// N of a folder "step-N"; nothing for any other name.
-std::optional<std::int64_t> step_of(const fs::path& folder) {
-  const std::string name = folder.filename().string();
+/// N of the name "step-N"; nothing for any other name.
+std::optional<std::int64_t> step_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
   std::int64_t step = 0;
   const char* const end = name.data() + name.size();
@@ -41,17 +47,22 @@ std::vector<std::pair<std::int64_t, fs::path>> folders_in(const fs::path& parent
   std::vector<std::pair<std::int64_t, fs::path>> all;
   std::error_code error;
   for (const auto& each : fs::directory_iterator(parent, error))
-    if (const auto step = step_of(each.path()); step && each.is_directory(error)) all.emplace_back(*step, each.path());
+    if (const auto step = step_of(each.path().filename().string());
+        step && each.is_directory(error))
+      all.emplace_back(*step, each.path());
   std::ranges::sort(all, std::greater<>{}, [](const auto& each) { return each.first; });
   return all;
 }
 
+/// Removes what a killed save left: ".tmp-step-N" and ".old-step-N", nothing else.
 void remove_leftovers(const fs::path& parent) {
   std::error_code ignored;
   std::vector<fs::path> leftovers;
   for (const auto& each : fs::directory_iterator(parent, ignored)) {
     const std::string name = each.path().filename().string();
-    if (name.starts_with(kTemporary) || name.starts_with(kOld)) leftovers.push_back(each.path());
+    for (const std::string_view mark : {kTemporary, kOld})
+      if (name.starts_with(mark) && step_of(std::string_view(name).substr(mark.size())))
+        leftovers.push_back(each.path());
   }
   for (const fs::path& each : leftovers) {
     // An old folder whose successor never arrived is the only copy: it goes back to its name.
@@ -64,9 +75,37 @@ void remove_leftovers(const fs::path& parent) {
   }
 }
 
+/// Gives `temporary` the name `target`. A folder of that name is exchanged in one call, so that at
+/// no moment there is none; what was there ends as `temporary`. File systems that cannot exchange
+/// take two renames through `old`, and remove_leftovers mends a crash between them.
+void put_in_place(const fs::path& temporary, const fs::path& target, const fs::path& old,
+                  const WriteObserver& observe) {
+  if (observe) observe("rename " + target.string());
+  if (fs::exists(target)) {
+    if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0)
+      return;
+    fs::rename(target, old);
+    if (observe) observe("rename again " + target.string());
+  }
+  fs::rename(temporary, target);
+}
+
+/// A checkpoint that could not be read back is not begun.
+void check(const CheckpointContent& content) {
+  if (content.step < 0)
+    throw ConfigError({.what = fmt::format("a checkpoint cannot have the step {}", content.step),
+                       .remedy = "count steps from 0"});
+  for (const Piece& each : content.pieces)
+    if (!lies_within(each.info.box, each.info.shape))
+      throw ConfigError(
+          {.what = fmt::format("the box of '{}' does not fit its shape", entry_of(each.info))});
+}
+
 }  // namespace
 
-fs::path save_checkpoint(const fs::path& parent, const CheckpointContent& content, const WriteObserver& observe) {
+fs::path save_checkpoint(const fs::path& parent, const CheckpointContent& content,
+                         const WriteObserver& observe) {
+  check(content);
   const std::string name = fmt::format("{}{}", kPrefix, content.step);
   const fs::path target = parent / name, temporary = parent / fmt::format("{}{}", kTemporary, name),
                  old = parent / fmt::format("{}{}", kOld, name);
@@ -75,10 +114,13 @@ fs::path save_checkpoint(const fs::path& parent, const CheckpointContent& conten
 
   std::map<std::string, std::vector<SafetensorsEntry>> files;
   std::vector<Piece> pieces = content.pieces;
-  std::ranges::sort(pieces, {}, [](const Piece& each) { return std::pair(file_of(each.info), entry_of(each.info)); });
+  std::ranges::sort(pieces, {}, [](const Piece& each) {
+    return std::pair(file_of(each.info), entry_of(each.info));
+  });
   Manifest manifest{.step = content.step, .pieces = {}, .files = {}, .values = content.values};
   for (const Piece& each : pieces)
-    files[file_of(each.info)].push_back({entry_of(each.info), each.info.dtype, each.info.box.extent, each.bytes});
+    files[file_of(each.info)].push_back(
+        {entry_of(each.info), each.info.dtype, each.info.box.extent, each.bytes});
 
   require_writable_folder(temporary);
   try {
@@ -92,22 +134,19 @@ fs::path save_checkpoint(const fs::path& parent, const CheckpointContent& conten
       std::uint64_t offset = bytes.size() - data;
       for (const Piece& each : pieces) {
         if (file_of(each.info) != file) continue;
-        manifest.pieces.push_back({each.info, file, offset, each.bytes.size(), checksum(text_of(each.bytes))});
+        manifest.pieces.push_back(
+            {each.info, file, offset, each.bytes.size(), checksum(text_of(each.bytes))});
         offset += each.bytes.size();
       }
     }
     write_file(temporary / kManifest, write_manifest(manifest), observe);
     sync_folder(temporary, observe);
-    if (fs::exists(target)) {
-      if (observe) observe("rename " + old.string());
-      fs::rename(target, old);
-    }
-    if (observe) observe("rename " + target.string());
-    fs::rename(temporary, target);
+    put_in_place(temporary, target, old, observe);
     sync_folder(parent, observe);
   } catch (const fs::filesystem_error& error) {
     remove_leftovers(parent);
-    throw IoError({.what = fmt::format("saving {} failed: {}", target.string(), error.code().message())});
+    throw IoError(
+        {.what = fmt::format("saving {} failed: {}", target.string(), error.code().message())});
   } catch (...) {
     remove_leftovers(parent);
     throw;
@@ -140,16 +179,28 @@ Checkpoint Checkpoint::open(const fs::path& folder, bool verify) {
   checkpoint.manifest_ = Json::parse(text);
   checkpoint.files_ = std::make_shared<Files>();
   const auto refuse = [&](const std::string& file, std::string why) {
-    throw CheckpointError({.what = fmt::format("{} is not the file that was saved", (folder / file).string()),
-                           .why = std::move(why),
-                           .remedy = "take another checkpoint"});
+    throw CheckpointError(
+        {.what = fmt::format("{} is not the file that was saved", (folder / file).string()),
+         .why = std::move(why),
+         .remedy = "take another checkpoint"});
+  };
+  // The first piece of a file whose bytes differ from what was saved, for the message.
+  const auto altered = [&](const std::string& file, std::string_view bytes) -> std::string {
+    for (const ManifestPiece& each : manifest.pieces)
+      if (each.file == file && each.offset <= bytes.size() &&
+          each.bytes <= bytes.size() - each.offset &&
+          checksum(bytes.substr(each.offset, each.bytes)) != each.checksum)
+        return fmt::format("its checksum differs: '{}' was altered", entry_of(each.info));
+    return "its checksum differs: its header was altered";
   };
   for (const ManifestFile& each : manifest.files) {
     if (!fs::exists(folder / each.file, error)) refuse(each.file, "it is missing");
     const auto size = fs::file_size(folder / each.file, error);
-    if (error || size != each.bytes) refuse(each.file, fmt::format("it has {} bytes instead of {}", size, each.bytes));
+    if (error || size != each.bytes)
+      refuse(each.file, fmt::format("it has {} bytes instead of {}", size, each.bytes));
     SafetensorsFile file(folder / each.file);
-    if (verify && checksum(text_of(file.bytes())) != each.checksum) refuse(each.file, "its checksum differs");
+    if (const auto bytes = text_of(file.bytes()); verify && checksum(bytes) != each.checksum)
+      refuse(each.file, altered(each.file, bytes));
     checkpoint.files_->open.emplace(each.file, std::move(file));
   }
   for (const ManifestPiece& each : manifest.pieces) {
@@ -163,7 +214,8 @@ Checkpoint Checkpoint::open(const fs::path& folder, bool verify) {
     for (const std::int64_t extent : each.info.box.extent)
       fits = fits && !__builtin_mul_overflow(wanted, static_cast<std::uint64_t>(extent), &wanted);
     if (!fits || wanted != each.bytes)
-      refuse(each.file, fmt::format("piece '{}' has {} bytes, which do not fit its shape", entry_of(each.info), each.bytes));
+      refuse(each.file, fmt::format("piece '{}' has {} bytes, which do not fit its shape",
+                                    entry_of(each.info), each.bytes));
     checkpoint.infos_.push_back(each.info);
     checkpoint.pieces_.push_back({each.info, bytes.subspan(each.offset, each.bytes)});
   }
@@ -172,7 +224,9 @@ Checkpoint Checkpoint::open(const fs::path& folder, bool verify) {
 
 std::optional<Piece> Checkpoint::find(std::string_view name, std::string_view state) const {
   for (const Piece& each : pieces_)
-    if (each.info.name == name && each.info.state == state && each.info.box.extent == each.info.shape) return each;
+    if (each.info.name == name && each.info.state == state &&
+        each.info.box.extent == each.info.shape)
+      return each;
   return std::nullopt;
 }
 
@@ -192,12 +246,21 @@ NewestCheckpoint newest_checkpoint(const fs::path& parent) {
 }
 
 void remove_old_checkpoints(const fs::path& parent, int keep) {
-  const auto all = folders_in(parent);
-  for (std::size_t i = static_cast<std::size_t>(std::max(keep, 1)); i < all.size(); ++i) {
-    std::error_code ignored;
-    // The manifest goes first: what is left of a removal that was cut off is no whole checkpoint.
-    fs::remove(all[i].second / kManifest, ignored);
-    fs::remove_all(all[i].second, ignored);
+  int whole = 0;
+  for (const auto& [step, folder] : folders_in(parent)) {
+    if (whole >= std::max(keep, 1)) {
+      std::error_code ignored;
+      // The manifest goes first: what is left of a removal that was cut off is no whole checkpoint.
+      fs::remove(folder / kManifest, ignored);
+      fs::remove_all(folder, ignored);
+      continue;
+    }
+    // A folder that cannot be resumed from keeps no other from staying.
+    try {
+      Checkpoint::open(folder, /*verify=*/false);
+      ++whole;
+    } catch (const Error&) {
+    }
   }
 }
 

@@ -21,27 +21,33 @@ struct Piece {
 };
 
 /// A checkpoint folder `step-N/`:
-///   weights.safetensors, optimizer.safetensors ... (tensors; a piece is "<state>/<name>" in its file: weights are "<name>")
-///   manifest.json  {"format": "steepest-checkpoint-1", "step": N,
-///                   "pieces": [{"name","state","dtype","shape","box":{"offset","extent"},"file","offset","bytes","checksum"}],
-///                   "files": [{"file","bytes","checksum"}], "values": {...}, "checksum": of the manifest without this key}
-/// Written under ".tmp-step-N", every file and the folder fsynced, then renamed; a crash leaves the old state or the new.
-/// An existing folder of the same name is replaced. Equal states give equal safetensors files, byte for byte.
+///   weights.safetensors, optimizer.safetensors ... (tensors; a piece is "<state>/<name>" in its
+///   file: weights are "<name>") manifest.json  {"format": "steepest-checkpoint-1", "step": N,
+///                   "pieces":
+///                   [{"name","state","dtype","shape","box":{"offset","extent"},"file","offset","bytes","checksum"}],
+///                   "files": [{"file","bytes","checksum"}], "values": {...}, "checksum": of the
+///                   manifest without this key}
+/// Written under ".tmp-step-N", every file and the folder fsynced, then renamed; a crash leaves the
+/// old state or the new. An existing folder of the same name is replaced. Equal states give equal
+/// safetensors files, byte for byte.
 struct CheckpointContent {
   std::int64_t step = 0;
-  std::vector<Piece> pieces;  ///< state "param" goes to weights.safetensors, all others to optimizer.safetensors
+  std::vector<Piece>
+      pieces;  ///< state "param" goes to weights.safetensors, all others to optimizer.safetensors
   Json values = Json::object();  ///< what is not tensors: options of groups, trainer's counters ...
 };
 
-/// Saves into `parent`/step-N and returns that path. Temporary folders left by killed runs are removed.
-std::filesystem::path save_checkpoint(const std::filesystem::path& parent, const CheckpointContent& content,
+/// Saves into `parent`/step-N and returns that path. Temporary folders left by killed runs are
+/// removed.
+std::filesystem::path save_checkpoint(const std::filesystem::path& parent,
+                                      const CheckpointContent& content,
                                       const WriteObserver& observe = {});
 
 /// A checkpoint opened for reading.
 class Checkpoint {
  public:
-  /// Checks the manifest and, unless told otherwise, every checksum. CheckpointError names the file or piece:
-  /// missing, truncated, altered, of an unknown format version.
+  /// Checks the manifest and, unless told otherwise, every checksum. CheckpointError names the file
+  /// or piece: missing, truncated, altered, of an unknown format version.
   static Checkpoint open(const std::filesystem::path& folder, bool verify = true);
 
   std::int64_t step() const { return step_; }
@@ -62,7 +68,8 @@ class Checkpoint {
   std::shared_ptr<Files> files_;
 };
 
-/// The newest whole checkpoint in `parent`, and what was passed over: a folder and why it is not whole.
+/// The newest whole checkpoint in `parent`, and what was passed over: a folder and why it is not
+/// whole.
 struct NewestCheckpoint {
   std::optional<Checkpoint> checkpoint;
   std::vector<std::pair<std::filesystem::path, std::string>> refused;

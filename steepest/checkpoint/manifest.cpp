@@ -9,6 +9,8 @@ namespace steepest {
 namespace {
 
 constexpr std::string_view kFormat = "steepest-checkpoint-1";
+/// JSON is printed and copied by recursion, which must not take the stack.
+constexpr int kDeepest = 256;
 
 [[noreturn]] void refuse(const std::string& what, std::string why) {
   throw CheckpointError({.what = what, .why = std::move(why), .remedy = "take another checkpoint"});
@@ -16,6 +18,8 @@ constexpr std::string_view kFormat = "steepest-checkpoint-1";
 
 /// The checksum covers the text without the key `checksum`, as it is dumped.
 std::string own_checksum(const Json& json) { return checksum(json.dump()); }
+
+std::string dumped(const Json& json) { return json.dump(1) + "\n"; }
 
 /// Reads fields of one JSON map and refuses wrong types by name.
 class Reader {
@@ -60,7 +64,16 @@ class Reader {
 
 }  // namespace
 
-std::string write_manifest(const Manifest& manifest) {
+bool lies_within(const Box& box, const std::vector<std::int64_t>& shape) {
+  if (box.offset.size() != shape.size() || box.extent.size() != shape.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (box.offset[i] < 0 || box.extent[i] < 0 || box.extent[i] > shape[i] ||
+        box.offset[i] > shape[i] - box.extent[i])
+      return false;
+  return true;
+}
+
+std::string write_manifest(const Manifest& manifest) try {
   Json pieces = Json::array(), files = Json::array();
   for (const ManifestPiece& each : manifest.pieces)
     pieces.push_back({{"name", each.info.name},
@@ -80,25 +93,40 @@ std::string write_manifest(const Manifest& manifest) {
             {"files", files},
             {"values", manifest.values}};
   json["checksum"] = own_checksum(json);
-  return json.dump(1) + "\n";
+  return dumped(json);
+} catch (const Json::type_error&) {
+  throw ConfigError(
+      {.what = "a name or a value of the checkpoint is not UTF-8", .why = "its manifest is JSON"});
 }
 
 Manifest read_manifest(std::string_view text, const std::string& what) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object()) refuse(what, "it is not JSON: truncated or altered");
+  bool deep = false;
+  const auto watch = [&](int depth, Json::parse_event_t, Json&) {
+    deep = deep || depth > kDeepest;
+    return true;
+  };
+  const Json json = Json::parse(text, watch, /*allow_exceptions=*/false);
+  if (deep) refuse(what, "it is nested too deeply");
+  if (json.is_discarded() || !json.is_object())
+    refuse(what, "it is not JSON: truncated or altered");
   const Reader top(json, what);
   if (top.text("format") != kFormat)
-    refuse(what, fmt::format("it has the format '{}', this version reads '{}'", top.text("format"), kFormat));
+    refuse(what, fmt::format("it has the format '{}', this version reads '{}'", top.text("format"),
+                             kFormat));
   const std::string saved = top.text("checksum");
   Json rest = json;
   rest.erase("checksum");
-  if (own_checksum(rest) != saved) refuse(what, "its checksum differs: it was altered");
+  // The text as well: white space and repeated keys do not show in what was parsed.
+  if (own_checksum(rest) != saved || dumped(json) != text)
+    refuse(what, "its checksum differs: it was altered");
 
   Manifest manifest;
+  if (top.count("step") > (std::uint64_t{1} << 62)) refuse(what, "'step' is not a count");
   manifest.step = static_cast<std::int64_t>(top.count("step"));
   manifest.values = top.at("values");
   if (!manifest.values.is_object()) refuse(what, "'values' is not a map");
-  if (!top.at("pieces").is_array() || !top.at("files").is_array()) refuse(what, "'pieces' or 'files' is not a list");
+  if (!top.at("pieces").is_array() || !top.at("files").is_array())
+    refuse(what, "'pieces' or 'files' is not a list");
   for (const Json& each : top.at("files")) {
     const Reader in(each, what);
     manifest.files.push_back({in.file("file"), in.count("bytes"), in.text("checksum")});
@@ -114,8 +142,7 @@ Manifest read_manifest(std::string_view text, const std::string& what) {
     piece.info.shape = in.sizes("shape");
     const Reader box(in.at("box"), what);
     piece.info.box = {box.sizes("offset"), box.sizes("extent")};
-    if (piece.info.box.offset.size() != piece.info.shape.size() ||
-        piece.info.box.extent.size() != piece.info.shape.size())
+    if (!lies_within(piece.info.box, piece.info.shape))
       refuse(what, fmt::format("the box of '{}' does not fit its shape", piece.info.name));
     piece.file = in.file("file");
     piece.offset = in.count("offset");

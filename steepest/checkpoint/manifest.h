@@ -32,10 +32,13 @@ struct Manifest {
   Json values = Json::object();
 };
 
-/// JSON text with a checksum of itself.
+/// Whether the box has as many dimensions as `shape` and lies inside it.
+bool lies_within(const Box& box, const std::vector<std::int64_t>& shape);
+
+/// JSON text with a checksum of itself. ConfigError: text in it is not UTF-8.
 std::string write_manifest(const Manifest& manifest);
-/// CheckpointError (beginning with `what`): not JSON, altered, of another format, a field missing or of a wrong type, a file
-/// name that leaves the folder.
+/// CheckpointError (beginning with `what`): not JSON, altered (every byte counts), of another
+/// format, a field missing or of a wrong type, a file name that leaves the folder.
 Manifest read_manifest(std::string_view text, const std::string& what);
 
 }  // namespace steepest

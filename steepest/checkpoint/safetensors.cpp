@@ -20,7 +20,8 @@
 namespace steepest {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the format is little-endian, and written as memory has it");
+static_assert(std::endian::native == std::endian::little,
+              "the format is little-endian, and written as memory has it");
 
 constexpr std::array<std::pair<Dtype, std::string_view>, 10> kNames{{{Dtype::kFloat32, "F32"},
                                                                      {Dtype::kFloat64, "F64"},
@@ -35,6 +36,8 @@ constexpr std::array<std::pair<Dtype, std::string_view>, 10> kNames{{{Dtype::kFl
 /// The format's own limit on headers.
 constexpr std::uint64_t kLargestHeader = 100'000'000;
 constexpr std::uint64_t kLengthBytes = 8;
+/// The format needs 3; JSON is printed and copied by recursion, which must not take the stack.
+constexpr int kDeepestHeader = 8;
 
 std::string_view safetensors_name(Dtype dtype) {
   for (const auto& [value, text] : kNames)
@@ -47,7 +50,8 @@ std::optional<std::uint64_t> byte_count(Dtype dtype, const std::vector<std::int6
   std::uint64_t count = size_of(dtype);
   for (const std::int64_t each : shape) {
     if (each < 0) return std::nullopt;
-    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(each), &count)) return std::nullopt;
+    if (__builtin_mul_overflow(count, static_cast<std::uint64_t>(each), &count))
+      return std::nullopt;
   }
   return count;
 }
@@ -62,17 +66,27 @@ std::string safetensors_bytes(std::vector<SafetensorsEntry> entries,
   std::uint64_t offset = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const SafetensorsEntry& each = entries[i];
-    if (each.name == "__metadata__" || (i > 0 && entries[i - 1].name == each.name))
-      throw ConfigError({.what = fmt::format("two tensors of a file have the name '{}'", each.name)});
+    if (each.name == "__metadata__")
+      throw ConfigError({.what = "a tensor has the name '__metadata__'",
+                         .why = "the format keeps it for itself"});
+    if (i > 0 && entries[i - 1].name == each.name)
+      throw ConfigError(
+          {.what = fmt::format("two tensors of a file have the name '{}'", each.name)});
     if (byte_count(each.dtype, each.shape) != each.bytes.size())
-      throw ConfigError({.what = fmt::format("tensor '{}' has {} bytes, which do not fit its shape", each.name,
-                                             each.bytes.size())});
+      throw ConfigError({.what = fmt::format("tensor '{}' has {} bytes, which do not fit its shape",
+                                             each.name, each.bytes.size())});
     header[each.name] = Json{{"dtype", std::string(safetensors_name(each.dtype))},
                              {"shape", each.shape},
                              {"data_offsets", {offset, offset + each.bytes.size()}}};
     offset += each.bytes.size();
   }
-  std::string text = header.dump();
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const Json::type_error&) {
+    throw ConfigError({.what = "the name of a tensor or a text of the metadata is not UTF-8",
+                       .why = "the header is JSON"});
+  }
   text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
   const std::uint64_t length = text.size();
   std::string all(reinterpret_cast<const char*>(&length), sizeof length);
@@ -103,7 +117,8 @@ struct SafetensorsFile::Impl {
   void map() {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0)
-      throw IoError({.what = fmt::format("reading {} failed: {}", path.string(), std::strerror(errno))});
+      throw IoError(
+          {.what = fmt::format("reading {} failed: {}", path.string(), std::strerror(errno))});
     struct stat info {};
     if (::fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
       ::close(file);
@@ -116,28 +131,41 @@ struct SafetensorsFile::Impl {
     }
     ::close(file);
     if (size > 0 && mapping == nullptr)
-      throw IoError({.what = fmt::format("mapping {} failed: {}", path.string(), std::strerror(errno))});
+      throw IoError(
+          {.what = fmt::format("mapping {} failed: {}", path.string(), std::strerror(errno))});
   }
 
   void parse() {
-    if (size < kLengthBytes) refuse(fmt::format("it has {} bytes, less than the header's length takes", size));
+    if (size < kLengthBytes)
+      refuse(fmt::format("it has {} bytes, less than the header's length takes", size));
     const char* const bytes = static_cast<const char*>(mapping);
     std::uint64_t length = 0;
     std::memcpy(&length, bytes, kLengthBytes);
     if (length > kLargestHeader || length > size - kLengthBytes)
       refuse(fmt::format("its header is said to have {} bytes, the file has {}", length, size));
     const std::uint64_t data_size = size - kLengthBytes - length;
-    std::set<std::string> keys;
-    bool repeated = false;
+    std::vector<std::set<std::string>> keys;  // of the maps that are open, the outermost first
+    bool repeated = false, deep = false;
     const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-      if (depth == 1 && event == Json::parse_event_t::key)
-        repeated = repeated || !keys.insert(value.get<std::string>()).second;
+      deep = deep || depth > kDeepestHeader;
+      if (deep) return true;
+      const auto at = static_cast<std::size_t>(depth);
+      if (event == Json::parse_event_t::object_start) {
+        keys.resize(at + 1);
+        keys[at].clear();
+      }
+      if (event == Json::parse_event_t::key)
+        repeated = repeated || !keys[at - 1].insert(value.get<std::string>()).second;
       return true;
     };
-    const Json header = Json::parse(bytes + kLengthBytes, bytes + kLengthBytes + length, watch,
+    const std::string_view json_text(bytes + kLengthBytes, length);
+    // The parser takes a NUL for the end.
+    if (json_text.find('\0') != std::string_view::npos) refuse("its header is not JSON");
+    const Json header = Json::parse(json_text, watch,
                                     /*allow_exceptions=*/false);
     if (header.is_discarded() || !header.is_object()) refuse("its header is not JSON");
-    if (repeated) refuse("its header names a tensor twice");
+    if (deep) refuse("its header is nested too deeply");
+    if (repeated) refuse("its header has a key twice");
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
     for (const auto& [key, value] : header.items()) {
       if (key == "__metadata__") {
@@ -160,11 +188,13 @@ struct SafetensorsFile::Impl {
       refuse(fmt::format("its tensors take {} bytes, the file holds {}", end, data_size));
   }
 
-  std::pair<std::uint64_t, std::uint64_t> entry(const std::string& name, const Json& value, const char* data,
-                                                std::uint64_t data_size) {
-    SafetensorsEntry tensor{.name = name};
+  std::pair<std::uint64_t, std::uint64_t> entry(const std::string& name, const Json& value,
+                                                const char* data, std::uint64_t data_size) {
+    SafetensorsEntry tensor{};
+    tensor.name = name;
     const auto part = [&](const char* key) -> const Json& {
-      if (!value.is_object() || !value.contains(key)) refuse(fmt::format("tensor '{}' has no {}", name, key));
+      if (!value.is_object() || !value.contains(key))
+        refuse(fmt::format("tensor '{}' has no {}", name, key));
       return value.at(key);
     };
     const Json &dtype = part("dtype"), &shape = part("shape"), &offsets = part("data_offsets");
@@ -186,16 +216,20 @@ struct SafetensorsFile::Impl {
       refuse(fmt::format("tensor '{}' has the offsets {}", name, offsets.dump()));
     const auto first = offsets[0].get<std::uint64_t>(), last = offsets[1].get<std::uint64_t>();
     if (first > last || last > data_size)
-      refuse(fmt::format("tensor '{}' lies outside the file (it ends at byte {} of {})", name, last, data_size));
+      refuse(fmt::format("tensor '{}' lies outside the file (it ends at byte {} of {})", name, last,
+                         data_size));
     if (byte_count(tensor.dtype, tensor.shape) != last - first)
-      refuse(fmt::format("tensor '{}' has {} bytes, which do not fit its shape {}", name, last - first, shape.dump()));
-    tensor.bytes = {reinterpret_cast<const std::byte*>(data + first), static_cast<std::size_t>(last - first)};
+      refuse(fmt::format("tensor '{}' has {} bytes, which do not fit its shape {}", name,
+                         last - first, shape.dump()));
+    tensor.bytes = {reinterpret_cast<const std::byte*>(data + first),
+                    static_cast<std::size_t>(last - first)};
     tensors.emplace(name, std::move(tensor));
     return {first, last};
   }
 };
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : impl_(std::make_unique<Impl>()) {
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+    : impl_(std::make_unique<Impl>()) {
   impl_->path = path;
   impl_->map();
   impl_->parse();
@@ -204,8 +238,12 @@ SafetensorsFile::~SafetensorsFile() = default;
 SafetensorsFile::SafetensorsFile(SafetensorsFile&&) noexcept = default;
 SafetensorsFile& SafetensorsFile::operator=(SafetensorsFile&&) noexcept = default;
 
-const std::map<std::string, SafetensorsEntry>& SafetensorsFile::tensors() const { return impl_->tensors; }
-const std::map<std::string, std::string>& SafetensorsFile::metadata() const { return impl_->metadata; }
+const std::map<std::string, SafetensorsEntry>& SafetensorsFile::tensors() const {
+  return impl_->tensors;
+}
+const std::map<std::string, std::string>& SafetensorsFile::metadata() const {
+  return impl_->metadata;
+}
 std::span<const std::byte> SafetensorsFile::bytes() const {
   return {static_cast<const std::byte*>(impl_->mapping), impl_->size};
 }

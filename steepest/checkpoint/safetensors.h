@@ -21,14 +21,15 @@ struct SafetensorsEntry {
   std::span<const std::byte> bytes;
 };
 
-/// Serializes to the safetensors format: 8 bytes length, JSON header (padded with spaces to 8), data. Entries are sorted
-/// by name and the header's keys are in a fixed order, so equal tensors give equal bytes.
-/// ConfigError: a repeated name, bytes that do not fit the shape.
+/// Serializes to the safetensors format: 8 bytes length, JSON header (padded with spaces to 8),
+/// data. Entries are sorted by name and the header's keys are in a fixed order, so equal tensors
+/// give equal bytes. ConfigError: a repeated name, bytes that do not fit the shape.
 std::string safetensors_bytes(std::vector<SafetensorsEntry> entries,
                               const std::map<std::string, std::string>& metadata = {});
 
-/// A safetensors file, memory mapped. Offsets, sizes, overlaps and dtypes are checked when it is opened:
-/// CheckpointError names the file and what is wrong (truncated, header not JSON, tensor out of bounds ...).
+/// A safetensors file, memory mapped. Offsets, sizes, overlaps and dtypes are checked when it is
+/// opened: CheckpointError names the file and what is wrong (truncated, header not JSON, tensor out
+/// of bounds ...).
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);

@@ -42,7 +42,8 @@ Partial read_chunk(const T* data, std::int64_t count) {
   for (const double each : sums) partial.sum += each;
   // Only a sum that is not finite makes a second look worth while.
   if (!std::isfinite(partial.sum))
-    for (std::int64_t j = 0; j < count; ++j) partial.non_finite += !std::isfinite(static_cast<double>(data[j]));
+    for (std::int64_t j = 0; j < count; ++j)
+      partial.non_finite += !std::isfinite(static_cast<double>(data[j]));
   return partial;
 }
 
@@ -60,7 +61,8 @@ void GradientStats::add(const GradientStats& other, std::size_t offset) {
   non_finite += other.non_finite;
   zeros += other.zeros;
   count += other.count;
-  if (!first_non_finite && other.first_non_finite) first_non_finite = offset + *other.first_non_finite;
+  if (!first_non_finite && other.first_non_finite)
+    first_non_finite = offset + *other.first_non_finite;
 }
 
 GradientStats gradient_statistics(std::span<const at::Tensor> gradients) {
@@ -77,21 +79,24 @@ GradientStats gradient_statistics(std::span<const at::Tensor> gradients) {
     stats.count += dense[i].numel();
   }
   std::vector<Partial> partials(work.size());
-  at::parallel_for(0, static_cast<std::int64_t>(work.size()), 1, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t w = from; w < to; ++w) {
-      const Work& item = work[static_cast<std::size_t>(w)];
-      const at::Tensor& tensor = dense[item.tensor];
-      AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, tensor.scalar_type(), "gradient_statistics", [&] {
-        partials[static_cast<std::size_t>(w)] =
-            read_chunk(tensor.const_data_ptr<scalar_t>() + item.begin, item.count);
+  at::parallel_for(
+      0, static_cast<std::int64_t>(work.size()), 1, [&](std::int64_t from, std::int64_t to) {
+        for (std::int64_t w = from; w < to; ++w) {
+          const Work& item = work[static_cast<std::size_t>(w)];
+          const at::Tensor& tensor = dense[item.tensor];
+          AT_DISPATCH_FLOATING_TYPES_AND2(
+              at::kHalf, at::kBFloat16, tensor.scalar_type(), "gradient_statistics", [&] {
+                partials[static_cast<std::size_t>(w)] =
+                    read_chunk(tensor.const_data_ptr<scalar_t>() + item.begin, item.count);
+              });
+        }
       });
-    }
-  });
   for (std::size_t w = 0; w < work.size(); ++w) {
     stats.sum_of_squares += partials[w].sum;
     stats.zeros += partials[w].zeros;
     stats.non_finite += partials[w].non_finite;
-    if (partials[w].non_finite > 0 && !stats.first_non_finite) stats.first_non_finite = work[w].tensor;
+    if (partials[w].non_finite > 0 && !stats.first_non_finite)
+      stats.first_non_finite = work[w].tensor;
   }
   return stats;
 }

@@ -17,8 +17,8 @@ constexpr NsCoefficients kQuintic[] = {{4.0848, -6.8946, 2.9270},
                                        {2.8769, -3.1427, 1.2046},
                                        {2.8366, -3.0525, 1.2012}};
 
-/// N. Amsel et al., "The Polar Express", 2025, as microsoft/dion has it: safety 2e-2, cushion 2, the safety folded into
-/// all tuples but the last. To be used with the norm times 1.02.
+/// N. Amsel et al., "The Polar Express", 2025, as microsoft/dion has it: safety 2e-2, cushion 2,
+/// the safety folded into all tuples but the last. To be used with the norm times 1.02.
 constexpr NsCoefficients kPolarExpress[] = {
     {8.156554524902461, -22.48329292557795, 15.878769915207462},
     {4.042929935166739, -2.808917465908714, 0.5000178451051316},
@@ -44,13 +44,17 @@ std::vector<NsCoefficients> coefficient_schedule(std::span<const NsCoefficients>
                                                  bool allow_partial_cycle) {
   if (list.empty()) throw ConfigError({.what = "the list of Newton-Schulz coefficients is empty"});
   if (steps < 1)
-    throw ConfigError({.what = fmt::format("Newton-Schulz takes {} steps", steps), .why = "it needs at least 1"});
+    throw ConfigError(
+        {.what = fmt::format("Newton-Schulz takes {} steps", steps), .why = "it needs at least 1"});
   const auto length = static_cast<int>(list.size());
   if (length > 1 && steps % length != 0 && !allow_partial_cycle)
     throw ConfigError(
-        {.what = fmt::format("{} Newton-Schulz steps do not go through a list of {} coefficients a whole number of "
-                             "times", steps, length),
-         .why = "a restarted list maps values near 1 close to 0 or below, which can turn the update around",
+        {.what = fmt::format(
+             "{} Newton-Schulz steps do not go through a list of {} coefficients a whole number of "
+             "times",
+             steps, length),
+         .why = "a restarted list maps values near 1 close to 0 or below, which can turn the "
+                "update around",
          .remedy = fmt::format("take a multiple of {}, or set allow_partial_cycle", length)});
   std::vector<NsCoefficients> all;
   for (int i = 0; i < steps; ++i) all.push_back(list[static_cast<std::size_t>(i % length)]);

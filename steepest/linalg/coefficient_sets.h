@@ -25,13 +25,14 @@ inline const auto& spellings(CoefficientSet) {
   return kAll;
 }
 
-/// The published list of a set (length 1, 5, 5). `polar_express` is dion's: safety folded into all but the last.
+/// The published list of a set (length 1, 5, 5). `polar_express` is dion's: safety folded into all
+/// but the last.
 std::span<const NsCoefficients> coefficients(CoefficientSet set);
 
 /// The tuples of `steps` iterations; a list shorter than `steps` starts again.
 /// ConfigError: steps < 1; a list of more than one tuple whose length does not divide steps, unless
-/// allow_partial_cycle (a restarted first tuple maps values near 1 close to 0 or below: an ascent direction);
-/// an empty list.
+/// allow_partial_cycle (a restarted first tuple maps values near 1 close to 0 or below: an ascent
+/// direction); an empty list.
 std::vector<NsCoefficients> coefficient_schedule(std::span<const NsCoefficients> list, int steps,
                                                  bool allow_partial_cycle);
 

@@ -27,14 +27,18 @@ at::ScalarType wider(at::ScalarType a, at::ScalarType b) {
 at::Tensor normalized(const at::Tensor& g, const NewtonSchulzOptions& o) {
   const at::ScalarType compute = to_scalar_type(o.compute_dtype);
   if (o.guard == NormGuard::kScaleFree) {
-    // In fp64 no square of an fp32 value over- or underflows, so any scale of g gives the same quotient.
-    const at::Tensor wide = (o.input_dtype ? g.to(to_scalar_type(*o.input_dtype)) : g).to(at::kDouble);
+    // In fp64 no square of an fp32 value over- or underflows, so any scale of g gives the same
+    // quotient.
+    const at::Tensor wide =
+        (o.input_dtype ? g.to(to_scalar_type(*o.input_dtype)) : g).to(at::kDouble);
     const at::Tensor norm = norm_of(wide, std::nullopt).mul_(o.safety);
     return at::where(norm == 0, at::zeros_like(wide), wide / norm).to(compute);
   }
-  // Rounded to input_dtype first where asked for; then at least as wide as fp32, unless the iteration is as narrow.
+  // Rounded to input_dtype first where asked for; then at least as wide as fp32, unless the
+  // iteration is as narrow.
   at::Tensor x = o.input_dtype ? g.to(to_scalar_type(*o.input_dtype)) : g;
-  if (compute == at::kDouble || x.scalar_type() != compute) x = x.to(wider(x.scalar_type(), compute));
+  if (compute == at::kDouble || x.scalar_type() != compute)
+    x = x.to(wider(x.scalar_type(), compute));
   // The norm of a 16-bit tensor is summed in fp32 and rounded to 16 bits, as in the references.
   at::Tensor norm = norm_of(x, std::nullopt);
   if (o.safety != 1) norm = norm * o.safety;
@@ -52,7 +56,9 @@ at::Tensor iterate(const at::Tensor& x, const NsCoefficients& tuple, Rounding ro
     return at::baddbmm(x, B, x, /*beta=*/a, /*alpha=*/1);
   }
   if (rounding == Rounding::kR1) {
-    const auto wide = [](const at::Tensor& t) { return t.scalar_type() == at::kDouble ? t : t.to(at::kFloat); };
+    const auto wide = [](const at::Tensor& t) {
+      return t.scalar_type() == at::kDouble ? t : t.to(at::kFloat);
+    };
     const at::Tensor B = (wide(A) * b + wide(at::bmm(A, A)) * c).to(x.scalar_type());
     return (wide(x) * a + wide(at::bmm(B, x))).to(x.scalar_type());
   }
@@ -65,7 +71,8 @@ at::Tensor iterate(const at::Tensor& x, const NsCoefficients& tuple, Rounding ro
 at::Tensor newton_schulz(const at::Tensor& g, const NewtonSchulzOptions& o) {
   const at::NoGradGuard no_grad;
   if (g.dim() < 2)
-    throw ShapeError({.what = fmt::format("Newton-Schulz was given a tensor of shape {}", shape_text(shape_of(g))),
+    throw ShapeError({.what = fmt::format("Newton-Schulz was given a tensor of shape {}",
+                                          shape_text(shape_of(g))),
                       .why = "it works on matrices",
                       .remedy = "give at least two dimensions"});
   if (g.numel() == 0) return at::zeros_like(g, at::TensorOptions(to_scalar_type(o.compute_dtype)));

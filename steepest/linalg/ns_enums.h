@@ -4,16 +4,18 @@
 
 namespace steepest {
 
-/// How the norm is kept away from zero: x / (s n + eps), x / max(s n, eps), or x / (s n) in fp64 with 0 for a zero
-/// matrix, so that orth(c x) = orth(x) for every c > 0.
+/// How the norm is kept away from zero: x / (s n + eps), x / max(s n, eps), or x / (s n) in fp64
+/// with 0 for a zero matrix, so that orth(c x) = orth(x) for every c > 0.
 enum class NormGuard { kAdd, kClamp, kScaleFree };
-/// What is rounded (algorithms.md 0.4): every operation to storage (R0); products to storage and point-wise
-/// chains once (R1); each fused product-and-sum once (R2, the default and the most accurate).
+/// What is rounded (algorithms.md 0.4): every operation to storage (R0); products to storage and
+/// point-wise chains once (R1); each fused product-and-sum once (R2, the default and the most
+/// accurate).
 enum class Rounding { kR0, kR1, kR2 };
 
 inline const auto& spellings(NormGuard) {
-  static constexpr Spelling<NormGuard> kAll[] = {
-      {NormGuard::kAdd, "add"}, {NormGuard::kClamp, "clamp"}, {NormGuard::kScaleFree, "scale_free"}};
+  static constexpr Spelling<NormGuard> kAll[] = {{NormGuard::kAdd, "add"},
+                                                 {NormGuard::kClamp, "clamp"},
+                                                 {NormGuard::kScaleFree, "scale_free"}};
   return kAll;
 }
 inline const auto& spellings(Rounding) {

@@ -34,7 +34,8 @@ void adam(std::span<const Slot<AdamState>> slots, const Options& o, bool decoupl
     ++s.step;
     if (slot.param.numel() == 0) continue;
     const at::ScalarType type = compute_type(slot.param);
-    at::Tensor w = dense(slot.param, type), m = dense(s.exp_avg, type), v = dense(s.exp_avg_sq, type);
+    at::Tensor w = dense(slot.param, type), m = dense(s.exp_avg, type),
+               v = dense(s.exp_avg_sq, type);
     at::Tensor g = effective_gradient(slot.grad, type, factor, o.maximize);
 
     if (o.weight_decay != 0) {
@@ -47,7 +48,8 @@ void adam(std::span<const Slot<AdamState>> slots, const Options& o, bool decoupl
     v.mul_(b2).addcmul_(g, g, 1 - b2);
     at::Tensor vv = v;
     if (o.amsgrad) {
-      if (!s.max_exp_avg_sq.defined()) s.max_exp_avg_sq = at::zeros(slot.param.sizes(), slot.param.options());
+      if (!s.max_exp_avg_sq.defined())
+        s.max_exp_avg_sq = at::zeros(slot.param.sizes(), slot.param.options());
       vv = at::maximum(dense(s.max_exp_avg_sq, type), v);
       store(s.max_exp_avg_sq, vv);
     }

@@ -6,7 +6,8 @@
 
 namespace steepest {
 
-/// Shapes and dtypes: exp_avg and exp_avg_sq as the parameter; max_exp_avg_sq likewise, with amsgrad only.
+/// Shapes and dtypes: exp_avg and exp_avg_sq as the parameter; max_exp_avg_sq likewise, with
+/// amsgrad only.
 struct AdamState {
   std::int64_t step = 0;
   at::Tensor exp_avg, exp_avg_sq, max_exp_avg_sq;

@@ -18,9 +18,11 @@ struct AdamOptions {
     using O = AdamOptions;
     return std::tuple{
         field("lr", &O::lr, at_least_zero(), "step size; a schedule sets it every step"),
-        field("betas", &O::betas, decay_factor(), "decay of the gradient average and of its square"),
+        field("betas", &O::betas, decay_factor(),
+              "decay of the gradient average and of its square"),
         field("eps", &O::eps, at_least_zero(), "added outside the square root"),
-        field("weight_decay", &O::weight_decay, at_least_zero(), "L2: wd * w is added to the gradient"),
+        field("weight_decay", &O::weight_decay, at_least_zero(),
+              "L2: wd * w is added to the gradient"),
         field("amsgrad", &O::amsgrad, "divide by the largest second moment so far"),
         field("maximize", &O::maximize, "climb instead of descend"),
         field("decoupled_weight_decay", &O::decoupled_weight_decay,
@@ -42,7 +44,8 @@ struct AdamWOptions {
     using O = AdamWOptions;
     return std::tuple{
         field("lr", &O::lr, at_least_zero(), "step size; a schedule sets it every step"),
-        field("betas", &O::betas, decay_factor(), "decay of the gradient average and of its square"),
+        field("betas", &O::betas, decay_factor(),
+              "decay of the gradient average and of its square"),
         field("eps", &O::eps, at_least_zero(), "added outside the square root"),
         field("weight_decay", &O::weight_decay, at_least_zero(),
               "decoupled: w shrinks by lr * weight_decay a step"),

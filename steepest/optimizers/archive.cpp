@@ -47,7 +47,8 @@ void write_archive(torch::serialize::OutputArchive& archive, const std::string& 
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const std::string group = fmt::format("group.{}", g);
     archive.write(group + ".options", at::IValue(groups[g].options));
-    archive.write(group + ".params", at::IValue(static_cast<std::int64_t>(groups[g].states.size())));
+    archive.write(group + ".params",
+                  at::IValue(static_cast<std::int64_t>(groups[g].states.size())));
     for (std::size_t p = 0; p < groups[g].states.size(); ++p) {
       const ArchivedState& state = groups[g].states[p];
       if (!state.present) continue;
@@ -63,11 +64,13 @@ void write_archive(torch::serialize::OutputArchive& archive, const std::string& 
   }
 }
 
-std::vector<ArchivedGroup> read_archive(torch::serialize::InputArchive& archive, const std::string& rule,
+std::vector<ArchivedGroup> read_archive(torch::serialize::InputArchive& archive,
+                                        const std::string& rule,
                                         const std::vector<std::size_t>& sizes) {
   if (integer(archive, "steepest_format") != kFormat)
-    throw StateError({.what = fmt::format("the archive has format {}", integer(archive, "steepest_format")),
-                      .why = fmt::format("this version reads format {}", kFormat)});
+    throw StateError(
+        {.what = fmt::format("the archive has format {}", integer(archive, "steepest_format")),
+         .why = fmt::format("this version reads format {}", kFormat)});
   if (text(archive, "rule") != rule)
     throw StateError({.what = fmt::format("the archive holds the rule '{}', this optimizer is '{}'",
                                           text(archive, "rule"), rule),
@@ -82,9 +85,10 @@ std::vector<ArchivedGroup> read_archive(torch::serialize::InputArchive& archive,
     ArchivedGroup read;
     read.options = text(archive, group + ".options");
     if (integer(archive, group + ".params") != static_cast<std::int64_t>(sizes[g]))
-      throw StateError({.what = fmt::format("group {} of the archive holds {} parameters, here it has {}", g,
-                                            integer(archive, group + ".params"), sizes[g]),
-                        .remedy = "build the optimizer as it was when saved"});
+      throw StateError(
+          {.what = fmt::format("group {} of the archive holds {} parameters, here it has {}", g,
+                               integer(archive, group + ".params"), sizes[g]),
+           .remedy = "build the optimizer as it was when saved"});
     for (std::size_t p = 0; p < sizes[g]; ++p) {
       const std::string param = fmt::format("{}.param.{}", group, p);
       ArchivedState state;

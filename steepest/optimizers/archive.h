@@ -29,12 +29,14 @@ struct ArchivedGroup {
   std::vector<ArchivedState> states;
 };
 
-/// What torch::save and torch::load of a rule's optimizer write and read: groups by position, states by position inside them,
-/// as torch does. For state by parameter name use steepest::Optimizer.
+/// What torch::save and torch::load of a rule's optimizer write and read: groups by position,
+/// states by position inside them, as torch does. For state by parameter name use
+/// steepest::Optimizer.
 void write_archive(torch::serialize::OutputArchive& archive, const std::string& rule,
                    const std::vector<ArchivedGroup>& groups);
 /// StateError: another rule, another number of groups or of parameters in one.
-std::vector<ArchivedGroup> read_archive(torch::serialize::InputArchive& archive, const std::string& rule,
+std::vector<ArchivedGroup> read_archive(torch::serialize::InputArchive& archive,
+                                        const std::string& rule,
                                         const std::vector<std::size_t>& sizes);
 
 }  // namespace steepest

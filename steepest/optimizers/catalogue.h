@@ -11,10 +11,11 @@ namespace steepest {
 
 /// What is known of a rule without building it.
 struct RuleEntry {
-  std::string_view name;     ///< "adamw": short name in recipes and flags
-  std::string_view title;    ///< "AdamW"
-  bool matrices_only;        ///< takes parameters of two or more dimensions alone
-  std::span<const std::string_view> states;  ///< state tensors per parameter, beside the step counter
+  std::string_view name;   ///< "adamw": short name in recipes and flags
+  std::string_view title;  ///< "AdamW"
+  bool matrices_only;      ///< takes parameters of two or more dimensions alone
+  std::span<const std::string_view>
+      states;                ///< state tensors per parameter, beside the step counter
   std::string_view summary;  ///< one line for people
   std::string_view source;   ///< paper or library it follows
 };

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/lerp.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include "steepest/optimizers/arithmetic.h"
@@ -19,7 +20,7 @@ LionState LionRule::make_state(const at::Tensor& param, const Options&) {
   return state;
 }
 
-// u = sign(lerp(m, g, 1 - b1))            with the old m
+// x = lerp(m, g, 1 - b1);  u = sign(x)    with the old m
 // m <- lerp(m, g, 1 - b2)
 // w <- (1 - lr wd) w - lr u
 void LionRule::update(std::span<const Slot<State>> slots, const Options& o, double factor) {
@@ -31,7 +32,9 @@ void LionRule::update(std::span<const Slot<State>> slots, const Options& o, doub
     const at::ScalarType type = compute_type(slot.param);
     at::Tensor w = dense(slot.param, type), m = dense(s.exp_avg, type);
     const at::Tensor g = effective_gradient(slot.grad, type, factor);
-    const at::Tensor u = at::lerp(m, g, 1 - b1).sign_();
+    const at::Tensor x = at::lerp(m, g, 1 - b1);
+    // sign() would turn a NaN into 0 and hide it.
+    const at::Tensor u = at::where(x.isnan(), x, x.sign());
     m.lerp_(g, 1 - b2);
     if (o.weight_decay != 0) w.mul_(1 - o.lr * o.weight_decay);
     w.add_(u, -o.lr);

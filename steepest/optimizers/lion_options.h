@@ -13,12 +13,12 @@ struct LionOptions {
 
   static constexpr auto fields() {
     using O = LionOptions;
-    return std::tuple{
-        field("lr", &O::lr, at_least_zero(), "size of every weight's step; a schedule sets it every step"),
-        field("betas", &O::betas, decay_factor(),
-              "share of the average in the update, and decay of the average itself"),
-        field("weight_decay", &O::weight_decay, at_least_zero(),
-              "decoupled: w shrinks by lr * weight_decay a step")};
+    return std::tuple{field("lr", &O::lr, at_least_zero(),
+                            "size of every weight's step; a schedule sets it every step"),
+                      field("betas", &O::betas, decay_factor(),
+                            "share of the average in the update, and decay of the average itself"),
+                      field("weight_decay", &O::weight_decay, at_least_zero(),
+                            "decoupled: w shrinks by lr * weight_decay a step")};
   }
   bool operator==(const LionOptions&) const = default;
 };

@@ -23,7 +23,8 @@ namespace {
 NewtonSchulzOptions iteration(const MuonOptions& o) {
   std::vector<NsCoefficients> custom;
   for (std::size_t i = 0; i + 2 < o.custom_coefficients.size(); i += 3)
-    custom.push_back({o.custom_coefficients[i], o.custom_coefficients[i + 1], o.custom_coefficients[i + 2]});
+    custom.push_back(
+        {o.custom_coefficients[i], o.custom_coefficients[i + 1], o.custom_coefficients[i + 2]});
   const std::span<const NsCoefficients> list =
       custom.empty() ? coefficients(o.coefficients) : std::span<const NsCoefficients>(custom);
   return {.coefficients = coefficient_schedule(list, o.steps, o.allow_partial_cycle),
@@ -37,14 +38,16 @@ NewtonSchulzOptions iteration(const MuonOptions& o) {
 
 /// The parameter's shape as matrices: [rows, cols], or [batch ..., rows, cols].
 std::vector<std::int64_t> matrix_shape(at::IntArrayRef shape, HigherDims how) {
-  const bool flatten = how == HigherDims::kFlatten || (how == HigherDims::kFlattenConv && shape.size() == 4);
+  const bool flatten =
+      how == HigherDims::kFlatten || (how == HigherDims::kFlattenConv && shape.size() == 4);
   if (shape.size() == 2 || !flatten) return shape.vec();
   std::int64_t rest = 1;
   for (const std::int64_t each : shape.slice(1)) rest *= each;
   return {shape[0], rest};
 }
 
-/// Factor on the step by (out, in): algorithms' names and where they come from stand at ScaleMode's spellings.
+/// Factor on the step by (out, in): algorithms' names and where they come from stand at ScaleMode's
+/// spellings.
 double scale(ScaleMode mode, std::int64_t rows, std::int64_t cols) {
   const auto out = static_cast<double>(rows), in = static_cast<double>(cols);
   switch (mode) {
@@ -82,9 +85,11 @@ at::Tensor momentum(MuonState& s, const at::Tensor& g, const MuonOptions& o) {
 void MuonRule::require(const at::Tensor& param, const Options&, std::string_view name) {
   require_updatable(param, name);
   if (param.dim() < 2)
-    throw ShapeError({.what = fmt::format("parameter {} of shape {} was given to muon", name, shape_text(shape_of(param))),
-                      .why = "muon orthogonalizes matrices; a vector has no singular values to even out",
-                      .remedy = "put it into a group of adamw, as build_optimizer does"});
+    throw ShapeError(
+        {.what = fmt::format("parameter {} of shape {} was given to muon", name,
+                             shape_text(shape_of(param))),
+         .why = "muon orthogonalizes matrices; a vector has no singular values to even out",
+         .remedy = "put it into a group of adamw, as build_optimizer does"});
 }
 
 MuonState MuonRule::make_state(const at::Tensor& param, const Options& o) {
@@ -101,27 +106,32 @@ void MuonRule::update(std::span<const Slot<State>> slots, const Options& o, doub
   const at::NoGradGuard no_grad;
   const NewtonSchulzOptions ns = iteration(o);
 
-  // Equal matrices go through one batched iteration. A matrix and its place in the batch do not depend on the others' values.
+  // Equal matrices go through one batched iteration. A matrix and its place in the batch do not
+  // depend on the others' values.
   struct Job {
     const Slot<State>* slot;
     at::Tensor u;
     std::vector<std::int64_t> shape;
   };
-  std::map<std::tuple<std::vector<std::int64_t>, at::ScalarType, std::string>, std::vector<Job>> batches;
+  std::map<std::tuple<std::vector<std::int64_t>, at::ScalarType, std::string>, std::vector<Job>>
+      batches;
   for (const Slot<State>& slot : slots) {
     ++slot.state->step;
     if (slot.param.numel() == 0) continue;
-    // Momentum of 16-bit weights may be wider than they are: gradients are taken in fp32 either way.
+    // Momentum of 16-bit weights may be wider than they are: gradients are taken in fp32 either
+    // way.
     const at::Tensor g = effective_gradient(slot.grad, compute_type(slot.param), factor);
     at::Tensor u = momentum(*slot.state, g, o);
     auto shape = matrix_shape(slot.param.sizes(), o.higher_dims);
     u = u.reshape(shape);
-    batches[{shape, u.scalar_type(), u.device().str()}].push_back({&slot, std::move(u), std::move(shape)});
+    batches[{shape, u.scalar_type(), u.device().str()}].push_back(
+        {&slot, std::move(u), std::move(shape)});
   }
   for (auto& [key, jobs] : batches) {
     std::vector<at::Tensor> inputs;
     for (Job& job : jobs) inputs.push_back(std::move(job.u));
-    const at::Tensor all = newton_schulz(inputs.size() == 1 ? inputs[0].unsqueeze(0) : at::stack(inputs), ns);
+    const at::Tensor all =
+        newton_schulz(inputs.size() == 1 ? inputs[0].unsqueeze(0) : at::stack(inputs), ns);
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const Slot<State>& slot = *jobs[i].slot;
       const auto& shape = jobs[i].shape;
@@ -131,7 +141,8 @@ void MuonRule::update(std::span<const Slot<State>> slots, const Options& o, doub
       const at::ScalarType type = compute_type(slot.param);
       at::Tensor w = dense(slot.param, type);
       if (o.weight_decay != 0) w.mul_(1 - o.lr * o.weight_decay);
-      w.add_(all[static_cast<std::int64_t>(i)].reshape(slot.param.sizes()).to(type), -o.lr * scale(o.scale, rows, cols));
+      w.add_(all[static_cast<std::int64_t>(i)].reshape(slot.param.sizes()).to(type),
+             -o.lr * scale(o.scale, rows, cols));
       store(slot.param, w);
     }
   }

@@ -16,11 +16,12 @@ enum class MomentumForm { kHeavyBall, kEma };
 enum class ScaleMode { kNone, kUnitRmsNorm, kMatchRmsAdamW, kSpectral, kShapeScaling };
 /// What a missing gradient means: the parameter is skipped, or (kj) a gradient of zeros.
 enum class MissingGradient { kSkip, kZero };
-/// Where the scale's (out, in) come from for weights above two dimensions: the flattened matrix, or (kj) the last
-/// two dimensions of the gradient as it came.
+/// Where the scale's (out, in) come from for weights above two dimensions: the flattened matrix, or
+/// (kj) the last two dimensions of the gradient as it came.
 enum class ScaleShape { kMatrix, kLastTwo };
-/// How a parameter above two dimensions becomes matrices: the last two dimensions, all before them a batch; or one
-/// matrix (first dimension, product of the rest); or (kj) that for four dimensions alone.
+/// How a parameter above two dimensions becomes matrices: the last two dimensions, all before them
+/// a batch; or one matrix (first dimension, product of the rest); or (kj) that for four dimensions
+/// alone.
 enum class HigherDims { kBatch, kFlatten, kFlattenConv };
 
 inline const auto& spellings(MomentumForm) {
@@ -58,10 +59,10 @@ inline const auto& spellings(HigherDims) {
   return kAll;
 }
 
-/// Muon: momentum, orthogonalized, scaled by shape; decoupled weight decay. One implementation, every dialect an
-/// explicit set of options. The defaults are torch.optim.Muon's, but for a guard that keeps the update scale-free
-/// and momentum kept in fp32 for 16-bit weights.
-/// Source: K. Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024.
+/// Muon: momentum, orthogonalized, scaled by shape; decoupled weight decay. One implementation,
+/// every dialect an explicit set of options. The defaults are torch.optim.Muon's, but for a guard
+/// that keeps the update scale-free and momentum kept in fp32 for 16-bit weights. Source: K. Jordan
+/// et al., "Muon: an optimizer for hidden layers in neural networks", 2024.
 struct MuonOptions {
   double lr = 1e-3;
   double momentum = 0.95;
@@ -69,20 +70,23 @@ struct MuonOptions {
   MomentumForm momentum_form = MomentumForm::kEma;
   double weight_decay = 0.1;
   CoefficientSet coefficients = CoefficientSet::kSimple;
-  std::vector<double> custom_coefficients = {};  ///< a, b, c of each iteration in turn; empty: `coefficients`
+  std::vector<double> custom_coefficients =
+      {};  ///< a, b, c of each iteration in turn; empty: `coefficients`
   int steps = 5;
   bool allow_partial_cycle = false;
   NormGuard guard = NormGuard::kScaleFree;
   double eps = 1e-7;
   double safety = 1.0;
-  std::optional<Dtype> input_dtype = {};  ///< the input is rounded to it before anything else; null: not rounded
+  std::optional<Dtype> input_dtype =
+      {};  ///< the input is rounded to it before anything else; null: not rounded
   Dtype compute_dtype = Dtype::kBFloat16;
   Rounding rounding = Rounding::kR2;
   ScaleMode scale = ScaleMode::kShapeScaling;
   ScaleShape scale_shape = ScaleShape::kMatrix;
   HigherDims higher_dims = HigherDims::kFlatten;
   MissingGradient missing_gradient = MissingGradient::kSkip;
-  std::optional<Dtype> momentum_dtype = Dtype::kFloat32;  ///< null: the parameter's (fp64 parameters keep fp64)
+  std::optional<Dtype> momentum_dtype =
+      Dtype::kFloat32;  ///< null: the parameter's (fp64 parameters keep fp64)
 
   static constexpr auto fields() {
     using O = MuonOptions;
@@ -90,7 +94,8 @@ struct MuonOptions {
         field("lr", &O::lr, at_least_zero(), "step size; a schedule sets it every step"),
         field("momentum", &O::momentum, decay_factor(), "decay of the gradient average"),
         field("nesterov", &O::nesterov, "orthogonalize a look-ahead instead of the average itself"),
-        field("momentum_form", &O::momentum_form, "heavy_ball: m = mu m + g; ema: m = mu m + (1 - mu) g"),
+        field("momentum_form", &O::momentum_form,
+              "heavy_ball: m = mu m + g; ema: m = mu m + (1 - mu) g"),
         field("weight_decay", &O::weight_decay, at_least_zero(),
               "decoupled: w shrinks by lr * weight_decay a step"),
         field("coefficients", &O::coefficients, "published coefficient list of the iteration"),
@@ -110,17 +115,22 @@ struct MuonOptions {
         field("scale", &O::scale, "factor on the step by the matrix's shape"),
         field("scale_shape", &O::scale_shape, "where that shape comes from above two dimensions"),
         field("higher_dims", &O::higher_dims, "how a weight above two dimensions becomes matrices"),
-        field("missing_gradient", &O::missing_gradient, "a missing gradient skips the parameter or counts as zeros"),
-        field("momentum_dtype", &O::momentum_dtype, "element type of the average; null: the parameter's")};
+        field("missing_gradient", &O::missing_gradient,
+              "a missing gradient skips the parameter or counts as zeros"),
+        field("momentum_dtype", &O::momentum_dtype,
+              "element type of the average; null: the parameter's")};
   }
   static void check(const MuonOptions& o, Rules& rules);
   bool operator==(const MuonOptions&) const = default;
 
-  /// torch.optim.Muon 2.13: as the defaults, clamp guard 1e-7, input rounded to bf16 first, momentum in the parameter's dtype.
+  /// torch.optim.Muon 2.13: as the defaults, clamp guard 1e-7, input rounded to bf16 first,
+  /// momentum in the parameter's dtype.
   static MuonOptions torch();
-  /// dion.Muon: heavy ball, no nesterov, Polar Express with the norm times 1.02, unit_rms_norm, lr 0.01, wd 0.01, batch.
+  /// dion.Muon: heavy ball, no nesterov, Polar Express with the norm times 1.02, unit_rms_norm, lr
+  /// 0.01, wd 0.01, batch.
   static MuonOptions dion();
-  /// KellerJordan/Muon: ema, nesterov, add guard, lr 0.02, no decay, a missing gradient counts as zeros.
+  /// KellerJordan/Muon: ema, nesterov, add guard, lr 0.02, no decay, a missing gradient counts as
+  /// zeros.
   static MuonOptions kj();
 };
 

@@ -18,8 +18,8 @@ struct StateField {
   at::Tensor State::*member;
 };
 
-/// What an update works on: a parameter, its gradient and its state. All three are defined; the gradient has the
-/// parameter's shape, any floating dtype and any strides.
+/// What an update works on: a parameter, its gradient and its state. All three are defined; the
+/// gradient has the parameter's shape, any floating dtype and any strides.
 template <class State>
 struct Slot {
   at::Tensor param;
@@ -27,22 +27,26 @@ struct Slot {
   State* state;
 };
 
-/// An update rule. A rule is written once; libtorch optimizers (RuleOptimizer) and members of steepest::Optimizer
-/// both call it.
+/// An update rule. A rule is written once; libtorch optimizers (RuleOptimizer) and members of
+/// steepest::Optimizer both call it.
 ///
 ///   Options     a flat aggregate with fields()
-///   State       default-constructible: `std::int64_t step` (applied updates, per parameter), tensors, and
+///   State       default-constructible: `std::int64_t step` (applied updates, per parameter),
+///   tensors, and
 ///               `static constexpr auto tensors()`: a tuple of StateField<State>
-///   require     throws ShapeError, DtypeError or LayoutError if the rule cannot update such a parameter;
+///   require     throws ShapeError, DtypeError or LayoutError if the rule cannot update such a
+///   parameter;
 ///               called at construction, so that a step never checks
 ///   make_state  allocates state without any other effect: moments zero, step 0
-///   update      one step for every slot; the gradient counts as grad * factor (loss scale and clipping are folded
-///               into it); gradients are never written to; point-wise arithmetic is fp32 (fp64 for fp64 parameters)
-///               with one rounding on store
+///   update      one step for every slot; the gradient counts as grad * factor (loss scale and
+///   clipping are folded
+///               into it); gradients are never written to; point-wise arithmetic is fp32 (fp64 for
+///               fp64 parameters) with one rounding on store
 ///   zero_for_missing  true if a missing gradient counts as zeros; false skips the parameter
 template <class R>
-concept Rule = requires(const at::Tensor& param, const typename R::Options& options, std::string_view name,
-                        std::span<const Slot<typename R::State>> slots, double factor) {
+concept Rule = requires(const at::Tensor& param, const typename R::Options& options,
+                        std::string_view name, std::span<const Slot<typename R::State>> slots,
+                        double factor) {
   { R::kName } -> std::convertible_to<std::string_view>;
   R::require(param, options, name);
   { R::make_state(param, options) } -> std::same_as<typename R::State>;

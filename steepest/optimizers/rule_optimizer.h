@@ -20,8 +20,8 @@
 
 namespace steepest {
 
-/// Parameters with options of their own. The options are taken whole: a value that equals a default counts like any
-/// other (libtorch's own optimizers replace it by the constructor's).
+/// Parameters with options of their own. The options are taken whole: a value that equals a default
+/// counts like any other (libtorch's own optimizers replace it by the constructor's).
 template <class Options>
 struct RuleGroup {
   std::vector<at::Tensor> params;
@@ -59,14 +59,15 @@ class RuleStateHolder final : public torch::optim::OptimizerParamState {
   State value;
 };
 
-/// A rule as a torch::optim::Optimizer: closures, param_groups(), state(), add_param_group, zero_grad, libtorch's schedulers,
-/// torch::save and torch::load.
+/// A rule as a torch::optim::Optimizer: closures, param_groups(), state(), add_param_group,
+/// zero_grad, libtorch's schedulers, torch::save and torch::load.
 ///
 ///   steepest::AdamW optimizer(model->parameters(), {.lr = 3e-4});
 ///   steepest::Muon optimizer({{.params = wide, .options = {.lr = 0.02}}, {.params = tall}});
 ///
-/// Construction throws ConfigError for options out of range (all problems in one error) and for a parameter given twice,
-/// and what the rule's `require` throws (ShapeError, DtypeError, LayoutError); nothing is built then.
+/// Construction throws ConfigError for options out of range (all problems in one error) and for a
+/// parameter given twice, and what the rule's `require` throws (ShapeError, DtypeError,
+/// LayoutError); nothing is built then.
 template <class R>
 class RuleOptimizer : public torch::optim::Optimizer {
  public:
@@ -106,7 +107,8 @@ class RuleOptimizer : public torch::optim::Optimizer {
   /// The state of a parameter, or null before its first gradient.
   State* state_of(const at::Tensor& param) {
     const auto found = state_.find(param.unsafeGetTensorImpl());
-    return found == state_.end() ? nullptr : &static_cast<RuleStateHolder<State>&>(*found->second).value;
+    return found == state_.end() ? nullptr
+                                 : &static_cast<RuleStateHolder<State>&>(*found->second).value;
   }
   /// Makes the state of every parameter; inert.
   void allocate_state() {
@@ -142,7 +144,9 @@ class RuleOptimizer : public torch::optim::Optimizer {
     std::vector<ArchivedGroup> groups;
     for (const auto& group : param_groups_) {
       ArchivedGroup saved;
-      saved.options = write_fields(static_cast<const RuleOptionsHolder<Options>&>(group.options()).value).dump();
+      saved.options =
+          write_fields(static_cast<const RuleOptionsHolder<Options>&>(group.options()).value)
+              .dump();
       for (const at::Tensor& param : group.params()) {
         ArchivedState state;
         const auto found = state_.find(param.unsafeGetTensorImpl());
@@ -181,7 +185,8 @@ class RuleOptimizer : public torch::optim::Optimizer {
         states.emplace_back(&param, std::move(state));
       }
     }
-    for (std::size_t g = 0; g < options.size(); ++g) holder(param_groups_[g]).value = std::move(options[g]);
+    for (std::size_t g = 0; g < options.size(); ++g)
+      holder(param_groups_[g]).value = std::move(options[g]);
     for (auto& [param, state] : states) {
       if (state)
         state_[param->unsafeGetTensorImpl()] = std::move(state);
@@ -225,13 +230,15 @@ class RuleOptimizer : public torch::optim::Optimizer {
   }
 
   void append(Group group) {
-    param_groups_.emplace_back(std::move(group.params),
-                               std::make_unique<RuleOptionsHolder<Options>>(std::move(group.options)));
+    param_groups_.emplace_back(
+        std::move(group.params),
+        std::make_unique<RuleOptionsHolder<Options>>(std::move(group.options)));
     checked_groups_ = param_groups_.size();
   }
 
-  /// libtorch's add_param_group, zero checks of its own, can be called through the base class, and options can be changed
-  /// between steps: what came that way is checked here, before anything is changed.
+  /// libtorch's add_param_group, zero checks of its own, can be called through the base class, and
+  /// options can be changed between steps: what came that way is checked here, before anything is
+  /// changed.
   void check_foreign_changes() {
     for (std::size_t g = 0; g < param_groups_.size(); ++g)
       validate(holder(param_groups_[g]).value, fmt::format("{}: group {}", R::kName, g));
@@ -262,9 +269,10 @@ class RuleOptimizer : public torch::optim::Optimizer {
     return options;
   }
 
-  static std::unique_ptr<RuleStateHolder<State>> read_state(const at::Tensor& param, const Options& options,
-                                                            const ArchivedState& from, std::size_t group,
-                                                            std::size_t index) {
+  static std::unique_ptr<RuleStateHolder<State>> read_state(const at::Tensor& param,
+                                                            const Options& options,
+                                                            const ArchivedState& from,
+                                                            std::size_t group, std::size_t index) {
     auto state = std::make_unique<RuleStateHolder<State>>();
     state->value = R::make_state(param, options);
     state->value.step = from.step;
@@ -275,17 +283,20 @@ class RuleOptimizer : public torch::optim::Optimizer {
         if (key == field.key) saved = &tensor;
       if (!saved) {
         if (target.defined())
-          throw StateError({.what = fmt::format("state {} of parameter {} of group {} is missing", field.key, index, group),
+          throw StateError({.what = fmt::format("state {} of parameter {} of group {} is missing",
+                                                field.key, index, group),
                             .why = "it was saved under other options",
                             .remedy = "build the optimizer as it was when saved"});
         return;
       }
       if (!target.defined()) target = at::zeros_like(param);
       if (saved->sizes() != target.sizes())
-        throw StateError({.what = fmt::format("state {} of parameter {} of group {} has shape {}, here it is {}", field.key,
-                                              index, group, shape_text(shape_of(*saved)), shape_text(shape_of(target))),
-                          .why = "a state must have the shape of its parameter",
-                          .remedy = "load into the model it was saved from"});
+        throw StateError(
+            {.what = fmt::format("state {} of parameter {} of group {} has shape {}, here it is {}",
+                                 field.key, index, group, shape_text(shape_of(*saved)),
+                                 shape_text(shape_of(target))),
+             .why = "a state must have the shape of its parameter",
+             .remedy = "load into the model it was saved from"});
       target.copy_(*saved);
     });
     return state;

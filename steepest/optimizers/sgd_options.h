@@ -17,9 +17,12 @@ struct SGDOptions {
     using O = SGDOptions;
     return std::tuple{
         field("lr", &O::lr, at_least_zero(), "step size; a schedule sets it every step"),
-        field("momentum", &O::momentum, at_least_zero(), "factor of the velocity; 0 keeps no velocity"),
-        field("dampening", &O::dampening, any_number(), "the gradient enters the velocity times 1 - dampening"),
-        field("weight_decay", &O::weight_decay, at_least_zero(), "L2: wd * w is added to the gradient"),
+        field("momentum", &O::momentum, at_least_zero(),
+              "factor of the velocity; 0 keeps no velocity"),
+        field("dampening", &O::dampening, any_number(),
+              "the gradient enters the velocity times 1 - dampening"),
+        field("weight_decay", &O::weight_decay, at_least_zero(),
+              "L2: wd * w is added to the gradient"),
         field("nesterov", &O::nesterov, "look ahead: needs momentum > 0 and dampening 0"),
         field("maximize", &O::maximize, "climb instead of descend")};
   }

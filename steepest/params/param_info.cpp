@@ -9,7 +9,8 @@ namespace {
 
 std::string lower(std::string_view text) {
   std::string all(text);
-  std::ranges::transform(all, all.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(all, all.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return all;
 }
 
@@ -37,33 +38,45 @@ std::int64_t ParamInfo::numel() const {
   return count;
 }
 
-Role infer_role(std::string_view module, std::string_view name, const std::vector<std::int64_t>& shape) {
+Role infer_role(std::string_view module, std::string_view name,
+                const std::vector<std::int64_t>& shape) {
   const std::string kind = lower(module), all = lower(name);
   const std::vector<std::string> parts = parts_of(all);
   const std::string& last = parts.back();
   // The part that names the layer: the one before ".weight", or the last.
-  const std::string& owner = parts.size() > 1 && (last == "weight" || last == "bias") ? parts[parts.size() - 2] : last;
+  const std::string& owner =
+      parts.size() > 1 && (last == "weight" || last == "bias") ? parts[parts.size() - 2] : last;
 
   if (kind.find("embedding") != std::string::npos) return Role::kEmbedding;
   if (last == "bias" || last.ends_with("_bias")) return Role::kBias;
   if (kind.find("norm") != std::string::npos) return Role::kNorm;
-  static constexpr std::array<std::string_view, 9> kEmbeddings{
-      "wte", "wpe", "embed", "embedding", "embeddings", "embed_tokens", "tok_embeddings", "word_embeddings",
-      "position_embeddings"};
-  static constexpr std::array<std::string_view, 4> kOutputs{"lm_head", "output_layer", "head", "output"};
+  static constexpr std::array<std::string_view, 9> kEmbeddings{"wte",
+                                                               "wpe",
+                                                               "embed",
+                                                               "embedding",
+                                                               "embeddings",
+                                                               "embed_tokens",
+                                                               "tok_embeddings",
+                                                               "word_embeddings",
+                                                               "position_embeddings"};
+  static constexpr std::array<std::string_view, 4> kOutputs{"lm_head", "output_layer", "head",
+                                                            "output"};
   if (shape.size() >= 2) {
     if (kind.empty() && any_of(owner, kEmbeddings)) return Role::kEmbedding;
     if (all.find("lm_head") != std::string::npos || any_of(owner, kOutputs)) return Role::kOutput;
     return Role::kHidden;
   }
-  if (owner.find("norm") != std::string::npos || owner.starts_with("ln_") || owner == "ln") return Role::kNorm;
+  if (owner.find("norm") != std::string::npos || owner.starts_with("ln_") || owner == "ln")
+    return Role::kNorm;
   return Role::kVector;
 }
 
 std::string canonical_name(std::string_view name) {
   std::string all(name);
-  for (const std::string_view inner : {"_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module."})
-    for (auto at = all.find(inner); at != std::string::npos; at = all.find(inner)) all.erase(at, inner.size());
+  for (const std::string_view inner :
+       {"_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module."})
+    for (auto at = all.find(inner); at != std::string::npos; at = all.find(inner))
+      all.erase(at, inner.size());
   constexpr std::string_view kPrefix = "module.";
   while (all.starts_with(kPrefix)) all.erase(0, kPrefix.size());
   return all;

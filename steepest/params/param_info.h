@@ -14,10 +14,9 @@ namespace steepest {
 /// What a parameter is for; rules are chosen by it.
 /// hidden     a matrix (or a stack of matrices) between the embedding and the output
 /// embedding  a table indexed by token or position
-/// output     the matrix that makes logits (name contains lm_head, or the last part before .weight is head/output)
-/// norm       gains (and biases) of normalization layers
-/// bias       any bias
-/// vector     anything else below two dimensions
+/// output     the matrix that makes logits (name contains lm_head, or the last part before .weight
+/// is head/output) norm       gains (and biases) of normalization layers bias       any bias vector
+/// anything else below two dimensions
 enum class Role { kHidden, kEmbedding, kOutput, kNorm, kBias, kVector };
 
 inline const auto& spellings(Role) {
@@ -33,9 +32,9 @@ struct ParamInfo {
   std::string name;                 ///< canonical: wrapper prefixes stripped
   std::vector<std::int64_t> shape;  ///< logical shape, never that of a local shard
   Dtype dtype = Dtype::kFloat32;
-  std::string module;               ///< kind of the owner, "linear", "embedding", "norm" ...; empty if unknown
+  std::string module;  ///< kind of the owner, "linear", "embedding", "norm" ...; empty if unknown
   Role role = Role::kVector;
-  std::vector<std::string> aliases; ///< further names of a tied parameter
+  std::vector<std::string> aliases;  ///< further names of a tied parameter
   bool trainable = true;
   std::map<std::string, std::string> tags;
 
@@ -43,7 +42,8 @@ struct ParamInfo {
 };
 
 /// The role that follows from the owner's kind (may be empty), the canonical name and the shape.
-Role infer_role(std::string_view module, std::string_view name, const std::vector<std::int64_t>& shape);
+Role infer_role(std::string_view module, std::string_view name,
+                const std::vector<std::int64_t>& shape);
 
 /// Strips what wrappers add to names: "module." in front (any number of times), "_orig_mod.",
 /// "_fsdp_wrapped_module.", "_checkpoint_wrapped_module." anywhere.

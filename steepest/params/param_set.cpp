@@ -31,7 +31,8 @@ ParamSet ParamSet::from(const std::vector<at::Tensor>& tensors) {
 void ParamSet::add(std::string name, at::Tensor value, std::string module) {
   std::string canonical = canonical_name(name);
   if (canonical.empty())
-    throw ConfigError({.what = "a parameter has an empty name", .remedy = "name every parameter, or none"});
+    throw ConfigError(
+        {.what = "a parameter has an empty name", .remedy = "name every parameter, or none"});
   if (find(canonical))
     throw ConfigError({.what = fmt::format("two parameters have the name {}", canonical),
                        .why = "state and options are matched by name",

@@ -23,17 +23,17 @@ struct Param {
 };
 
 /// The parameters an optimizer is built over: named, each tensor once, in registration order.
-/// Tied parameters (the same tensor under several names) stand once, under the first name; the others become
-/// aliases. Parameters that need no gradient stay in the set with trainable = false.
+/// Tied parameters (the same tensor under several names) stand once, under the first name; the
+/// others become aliases. Parameters that need no gradient stay in the set with trainable = false.
 class ParamSet {
  public:
   ParamSet() = default;
 
-  /// From a module: names as named_parameters() gives them, made canonical; owner kinds from the modules
-  /// (Linear, Embedding, *Norm ...); roles by infer_role.
+  /// From a module: names as named_parameters() gives them, made canonical; owner kinds from the
+  /// modules (Linear, Embedding, *Norm ...); roles by infer_role.
   static ParamSet from(const torch::nn::Module& module);
-  /// From named tensors. ConfigError: an empty or repeated name (after canonical_name), an undefined tensor.
-  /// LayoutError: a sparse tensor. A tensor given twice under two names is tied.
+  /// From named tensors. ConfigError: an empty or repeated name (after canonical_name), an
+  /// undefined tensor. LayoutError: a sparse tensor. A tensor given twice under two names is tied.
   static ParamSet from(const std::vector<std::pair<std::string, at::Tensor>>& named);
   /// From tensors without names: param.0, param.1, ... ConfigError if one is given twice.
   static ParamSet from(const std::vector<at::Tensor>& tensors);
@@ -49,7 +49,8 @@ class ParamSet {
 
   /// The parameter of that name or alias, or null.
   const Param* find(std::string_view name) const;
-  /// Sets the role of a parameter where the inferred one is wrong. ConfigError: no such name (the nearest is named).
+  /// Sets the role of a parameter where the inferred one is wrong. ConfigError: no such name (the
+  /// nearest is named).
   void set_role(std::string_view name, Role role);
   /// True where names were made up (param.0 ...); a checkpoint says so.
   bool anonymous() const { return anonymous_; }

@@ -17,8 +17,8 @@ struct Box {
 
 /// One piece of one named logical tensor. A whole tensor is one piece whose box covers `shape`.
 struct PieceInfo {
-  std::string name;                 ///< parameter name
-  std::string state;                ///< "param" for weights, else the state's key: "exp_avg", "step", ...
+  std::string name;   ///< parameter name
+  std::string state;  ///< "param" for weights, else the state's key: "exp_avg", "step", ...
   Dtype dtype = Dtype::kFloat32;
   std::vector<std::int64_t> shape;  ///< of the whole logical tensor
   Box box;
@@ -26,6 +26,7 @@ struct PieceInfo {
 };
 
 /// The piece that is the whole tensor.
-PieceInfo whole_piece(std::string name, std::string state, Dtype dtype, std::vector<std::int64_t> shape);
+PieceInfo whole_piece(std::string name, std::string state, Dtype dtype,
+                      std::vector<std::int64_t> shape);
 
 }  // namespace steepest

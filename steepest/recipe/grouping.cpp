@@ -21,18 +21,20 @@ class Pattern {
   Pattern(const std::string& text, const std::string& where) : text_(text) {
     int code = 0;
     PCRE2_SIZE offset = 0;
-    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), PCRE2_UTF, &code, &offset, nullptr));
+    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), PCRE2_UTF,
+                              &code, &offset, nullptr));
     if (code_) return;
     PCRE2_UCHAR message[256];
     pcre2_get_error_message(code, message, sizeof message);
-    throw ConfigError({.what = fmt::format("{}: '{}' is no regular expression", where, text),
-                       .why = fmt::format("at position {}: {}", offset, reinterpret_cast<const char*>(message))});
+    throw ConfigError(
+        {.what = fmt::format("{}: '{}' is no regular expression", where, text),
+         .why = fmt::format("at position {}: {}", offset, reinterpret_cast<const char*>(message))});
   }
   bool found_in(const std::string& subject) const {
     const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
         pcre2_match_data_create_from_pattern(code_.get(), nullptr), &pcre2_match_data_free);
-    return pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(subject.data()), subject.size(), 0, 0, match.get(),
-                       nullptr) >= 0;
+    return pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(subject.data()), subject.size(), 0,
+                       0, match.get(), nullptr) >= 0;
   }
 
  private:
@@ -40,7 +42,9 @@ class Pattern {
   std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code_{nullptr, &pcre2_code_free};
 };
 
-bool is_matrix(const ParamInfo& param) { return param.role == Role::kHidden && param.shape.size() >= 2; }
+bool is_matrix(const ParamInfo& param) {
+  return param.role == Role::kHidden && param.shape.size() >= 2;
+}
 
 using Indices = std::vector<std::size_t>;
 
@@ -49,10 +53,13 @@ std::vector<GroupPlan> plan_all(RuleOptions options, const Indices& trainable) {
   return {{"all", std::move(options), trainable, "one rule for all parameters"}};
 }
 
-// Dion's groups as AutoModel makes them: embeddings and the output without decay; hidden matrices; the rest.
-std::vector<GroupPlan> plan_muon(const MuonConfig& o, std::span<const ParamInfo> params, const Indices& trainable) {
+// Dion's groups as AutoModel makes them: embeddings and the output without decay; hidden matrices;
+// the rest.
+std::vector<GroupPlan> plan_muon(const MuonConfig& o, std::span<const ParamInfo> params,
+                                 const Indices& trainable) {
   const auto scalar = [&](double lr, double wd) -> RuleOptions {
-    if (o.scalar_opt == "lion") return LionOptions{.lr = lr, .betas = o.scalar_betas, .weight_decay = wd};
+    if (o.scalar_opt == "lion")
+      return LionOptions{.lr = lr, .betas = o.scalar_betas, .weight_decay = wd};
     return AdamWOptions{.lr = lr, .betas = o.scalar_betas, .eps = o.scalar_eps, .weight_decay = wd};
   };
   MuonOptions muon = MuonOptions::dion();
@@ -65,9 +72,11 @@ std::vector<GroupPlan> plan_muon(const MuonConfig& o, std::span<const ParamInfo>
   muon.higher_dims = o.flatten ? HigherDims::kFlatten : HigherDims::kBatch;
 
   GroupPlan matrices{"matrices", muon, {}, "a hidden matrix"};
-  GroupPlan embeddings{"embeddings", scalar(o.embed_lr.value_or(o.scalar_lr.value_or(o.lr)), 0), {}, "an embedding"};
+  GroupPlan embeddings{
+      "embeddings", scalar(o.embed_lr.value_or(o.scalar_lr.value_or(o.lr)), 0), {}, "an embedding"};
   GroupPlan output{"output", scalar(0, 0), {}, "the output matrix"};
-  GroupPlan rest{"rest", scalar(o.scalar_lr.value_or(o.lr), o.weight_decay), {}, "not a hidden matrix"};
+  GroupPlan rest{
+      "rest", scalar(o.scalar_lr.value_or(o.lr), o.weight_decay), {}, "not a hidden matrix"};
   for (const std::size_t i : trainable) {
     const ParamInfo& param = params[i];
     if (param.role == Role::kEmbedding) {
@@ -88,7 +97,8 @@ std::vector<GroupPlan> plan_muon(const MuonConfig& o, std::span<const ParamInfo>
   return {std::move(matrices), std::move(embeddings), std::move(output), std::move(rest)};
 }
 
-std::vector<GroupPlan> plan_rule(const RuleConfig& o, std::span<const ParamInfo> params, const Indices& trainable) {
+std::vector<GroupPlan> plan_rule(const RuleConfig& o, std::span<const ParamInfo> params,
+                                 const Indices& trainable) {
   if (!find_rule(rule_name(o.matrices))->matrices_only) return plan_all(o.matrices, trainable);
   RuleOptions undecayed = o.rest;
   set_weight_decay(undecayed, 0);
@@ -106,26 +116,36 @@ std::vector<GroupPlan> plan_rule(const RuleConfig& o, std::span<const ParamInfo>
   return {std::move(matrices), std::move(rest), std::move(vectors)};
 }
 
-std::vector<GroupPlan> plan_base(const OptimizerConfig& config, std::span<const ParamInfo> params, const Indices& these) {
+std::vector<GroupPlan> plan_base(const OptimizerConfig& config, std::span<const ParamInfo> params,
+                                 const Indices& these) {
   if (const auto* adam = std::get_if<AdamConfig>(&config))
-    return plan_all(AdamOptions{.lr = adam->lr, .betas = adam->betas, .eps = adam->eps,
-                                .weight_decay = adam->weight_decay, .amsgrad = adam->amsgrad},
+    return plan_all(AdamOptions{.lr = adam->lr,
+                                .betas = adam->betas,
+                                .eps = adam->eps,
+                                .weight_decay = adam->weight_decay,
+                                .amsgrad = adam->amsgrad},
                     these);
   if (const auto* adamw = std::get_if<AdamWConfig>(&config))
-    return plan_all(AdamWOptions{.lr = adamw->lr, .betas = adamw->betas, .eps = adamw->eps,
-                                 .weight_decay = adamw->weight_decay, .amsgrad = adamw->amsgrad},
+    return plan_all(AdamWOptions{.lr = adamw->lr,
+                                 .betas = adamw->betas,
+                                 .eps = adamw->eps,
+                                 .weight_decay = adamw->weight_decay,
+                                 .amsgrad = adamw->amsgrad},
                     these);
   if (const auto* muon = std::get_if<MuonConfig>(&config)) return plan_muon(*muon, params, these);
   return plan_rule(std::get<RuleConfig>(config), params, these);
 }
 
-/// The parameters that each rule takes: first match wins. The last entry holds those that none took.
-std::vector<Indices> take(const std::vector<GroupRule>& rules, std::span<const ParamInfo> params, const Indices& trainable) {
+/// The parameters that each rule takes: first match wins. The last entry holds those that none
+/// took.
+std::vector<Indices> take(const std::vector<GroupRule>& rules, std::span<const ParamInfo> params,
+                          const Indices& trainable) {
   std::vector<Indices> taken(rules.size() + 1);
   std::vector<std::unique_ptr<Pattern>> patterns;
   for (std::size_t r = 0; r < rules.size(); ++r)
     patterns.push_back(rules[r].name_pattern
-                           ? std::make_unique<Pattern>(*rules[r].name_pattern, fmt::format("groups[{}].match.name", r))
+                           ? std::make_unique<Pattern>(*rules[r].name_pattern,
+                                                       fmt::format("groups[{}].match.name", r))
                            : nullptr);
   for (const std::size_t i : trainable) {
     std::size_t r = 0;
@@ -140,20 +160,25 @@ std::vector<Indices> take(const std::vector<GroupRule>& rules, std::span<const P
     for (const ParamInfo& each : params) names.push_back(each.name);
     const auto near = rules[r].name_pattern ? nearest(*rules[r].name_pattern, names) : std::nullopt;
     throw ConfigError(
-        {.what = fmt::format("groups[{}] matches none of the {} trainable parameters{}", r, trainable.size(),
-                             rules[r].name_pattern ? fmt::format(": pattern '{}'", *rules[r].name_pattern)
-                             : rules[r].role       ? fmt::format(": role {}", spelling(*rules[r].role))
-                                                   : ""),
-         .why = "an empty group is nearly always a misspelt pattern, or an earlier group took its parameters",
-         .remedy = near ? fmt::format("the nearest name is '{}'; fix the pattern or set optional: true", *near)
-                        : "fix the match or set optional: true"});
+        {.what = fmt::format(
+             "groups[{}] matches none of the {} trainable parameters{}", r, trainable.size(),
+             rules[r].name_pattern ? fmt::format(": pattern '{}'", *rules[r].name_pattern)
+             : rules[r].role       ? fmt::format(": role {}", spelling(*rules[r].role))
+                                   : ""),
+         .why = "an empty group is nearly always a misspelt pattern, or an earlier group took its "
+                "parameters",
+         .remedy =
+             near ? fmt::format("the nearest name is '{}'; fix the pattern or set optional: true",
+                                *near)
+                  : "fix the match or set optional: true"});
   }
   return taken;
 }
 
 }  // namespace
 
-std::vector<GroupPlan> plan_groups(const OptimizerConfig& config, const std::vector<GroupRule>& rules,
+std::vector<GroupPlan> plan_groups(const OptimizerConfig& config,
+                                   const std::vector<GroupRule>& rules,
                                    std::span<const ParamInfo> params) {
   Indices trainable;
   for (std::size_t i = 0; i < params.size(); ++i)
@@ -163,7 +188,8 @@ std::vector<GroupPlan> plan_groups(const OptimizerConfig& config, const std::vec
                        .why = "an optimizer without parameters would train nothing",
                        .remedy = "give a model whose parameters require gradients"});
 
-  // A parameter's base is what it would get without `groups`: a rule there changes single fields of it.
+  // A parameter's base is what it would get without `groups`: a rule there changes single fields of
+  // it.
   const std::vector<Indices> taken = take(rules, params, trainable);
   std::vector<GroupPlan> plans;
   for (GroupPlan& each : plan_base(config, params, trainable)) {
@@ -186,7 +212,8 @@ std::vector<GroupPlan> plan_groups(const OptimizerConfig& config, const std::vec
     for (GroupPlan& each : plan_base(base, params, taken[r]))
       if (!each.params.empty()) mine.push_back(std::move(each));
     for (GroupPlan& each : mine) {
-      std::visit([&](auto& options) { read_fields(rules[r].options, options, problems); }, each.options);
+      std::visit([&](auto& options) { read_fields(rules[r].options, options, problems); },
+                 each.options);
       problems.enforce();
       each.reason = fmt::format("{}: {}", scope, each.reason);
       each.name = mine.size() == 1 ? scope : fmt::format("{}.{}", scope, each.name);
@@ -196,15 +223,18 @@ std::vector<GroupPlan> plan_groups(const OptimizerConfig& config, const std::vec
   }
   std::erase_if(plans, [](const GroupPlan& each) { return each.params.empty(); });
 
-  const bool wants_matrices = std::holds_alternative<MuonConfig>(config) ||
-                              (std::holds_alternative<RuleConfig>(config) &&
-                               find_rule(rule_name(std::get<RuleConfig>(config).matrices))->matrices_only);
-  const bool has_matrices = std::ranges::any_of(
-      plans, [](const GroupPlan& each) { return find_rule(rule_name(each.options))->matrices_only; });
+  const bool wants_matrices =
+      std::holds_alternative<MuonConfig>(config) ||
+      (std::holds_alternative<RuleConfig>(config) &&
+       find_rule(rule_name(std::get<RuleConfig>(config).matrices))->matrices_only);
+  const bool has_matrices = std::ranges::any_of(plans, [](const GroupPlan& each) {
+    return find_rule(rule_name(each.options))->matrices_only;
+  });
   if (wants_matrices && !has_matrices)
-    throw ConfigError({.what = "a matrix rule is asked for, and no parameter is a hidden matrix",
-                       .why = "everything would silently go to the rule of the rest",
-                       .remedy = "use adamw, or set the roles of the parameters that are matrices"});
+    throw ConfigError(
+        {.what = "a matrix rule is asked for, and no parameter is a hidden matrix",
+         .why = "everything would silently go to the rule of the rest",
+         .remedy = "use adamw, or set the roles of the parameters that are matrices"});
   return plans;
 }
 

@@ -5,9 +5,10 @@
 namespace steepest {
 
 void LRSchedulerConfig::check(const LRSchedulerConfig& o, Rules& rules) {
-  rules.require(!(o.min_lr && o.min_lr_ratio), "min_lr_ratio", o.min_lr_ratio, "unset where min_lr is given");
-  rules.require(o.lr_decay_style != DecayStyle::kWarmupStableDecay || o.wsd_decay_steps.has_value(), "wsd_decay_steps",
-                o.wsd_decay_steps, "given for a warm-up-stable-decay schedule");
+  rules.require(!(o.min_lr && o.min_lr_ratio), "min_lr_ratio", o.min_lr_ratio,
+                "unset where min_lr is given");
+  rules.require(o.lr_decay_style != DecayStyle::kWarmupStableDecay || o.wsd_decay_steps.has_value(),
+                "wsd_decay_steps", o.wsd_decay_steps, "given for a warm-up-stable-decay schedule");
 }
 
 Schedule LRSchedulerConfig::shape(const TrainingLength& length, double base_lr) const {
@@ -15,7 +16,8 @@ Schedule LRSchedulerConfig::shape(const TrainingLength& length, double base_lr) 
   const double top = max_lr.value_or(unit) / unit;
   Schedule shape{.style = lr_decay_style, .max_lr = top};
   shape.decay_steps = lr_decay_steps.value_or(std::max<std::int64_t>(length.max_steps, 1));
-  shape.warmup_steps = lr_warmup_steps.value_or(std::min<std::int64_t>(1000, length.max_steps / 10));
+  shape.warmup_steps =
+      lr_warmup_steps.value_or(std::min<std::int64_t>(1000, length.max_steps / 10));
   shape.init_lr = init_lr ? *init_lr / unit : 0.1 * top;
   shape.min_lr = min_lr_ratio ? *min_lr_ratio : min_lr ? *min_lr / unit : 0.01 * top;
   shape.wsd_decay_steps = wsd_decay_steps.value_or(0);

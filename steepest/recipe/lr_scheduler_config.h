@@ -16,8 +16,9 @@ struct TrainingLength {
   std::int64_t max_steps = 0;  ///< optimizer updates of the whole run
 };
 
-/// The lr_scheduler section, with AutoModel's fields; what is unset follows from the run's length and the optimizer's
-/// base rates: decay to max_steps, warm-up of min(1000, 10 % of it) steps, init_lr and min_lr 0.1 and 0.01 of the base lr.
+/// The lr_scheduler section, with AutoModel's fields; what is unset follows from the run's length
+/// and the optimizer's base rates: decay to max_steps, warm-up of min(1000, 10 % of it) steps,
+/// init_lr and min_lr 0.1 and 0.01 of the base lr.
 struct LRSchedulerConfig {
   std::optional<std::int64_t> lr_warmup_steps;
   std::optional<std::int64_t> lr_decay_steps;
@@ -32,14 +33,18 @@ struct LRSchedulerConfig {
   static constexpr auto fields() {
     using O = LRSchedulerConfig;
     return std::tuple{
-        field("lr_warmup_steps", &O::lr_warmup_steps, count_from(0, "0 or more"), "updates of linear warm-up"),
+        field("lr_warmup_steps", &O::lr_warmup_steps, count_from(0, "0 or more"),
+              "updates of linear warm-up"),
         field("lr_decay_steps", &O::lr_decay_steps, count_from(1, "1 or more"),
               "update at which the decay ends, warm-up included; unset: the run's length"),
         field("lr_decay_style", &O::lr_decay_style, "shape of the decay"),
-        field("init_lr", &O::init_lr, at_least_zero(), "learning rate at the first step of warm-up"),
-        field("max_lr", &O::max_lr, above_zero(), "learning rate when warm-up ends; unset: the optimizer's lr"),
+        field("init_lr", &O::init_lr, at_least_zero(),
+              "learning rate at the first step of warm-up"),
+        field("max_lr", &O::max_lr, above_zero(),
+              "learning rate when warm-up ends; unset: the optimizer's lr"),
         field("min_lr", &O::min_lr, at_least_zero(), "learning rate once the decay is over"),
-        field("min_lr_ratio", &O::min_lr_ratio, fraction(), "min_lr as a share of each group's base lr"),
+        field("min_lr_ratio", &O::min_lr_ratio, fraction(),
+              "min_lr as a share of each group's base lr"),
         field("wsd_decay_steps", &O::wsd_decay_steps, count_from(1, "1 or more"),
               "length of the last phase of warm-up-stable-decay"),
         field("lr_wsd_decay_style", &O::lr_wsd_decay_style, "shape of the last phase")};
@@ -47,7 +52,8 @@ struct LRSchedulerConfig {
   static void check(const LRSchedulerConfig& o, Rules& rules);
   bool operator==(const LRSchedulerConfig&) const = default;
 
-  /// The curve as factors on base rates (max_lr = 1). `base_lr`: the optimizer's, that absolute rates are divided by.
+  /// The curve as factors on base rates (max_lr = 1). `base_lr`: the optimizer's, that absolute
+  /// rates are divided by.
   Schedule shape(const TrainingLength& length, double base_lr) const;
   /// The scheduler over an optimizer; defined in the room build. The optimizer must outlive it.
   std::unique_ptr<LRScheduler> build(Optimizer& optimizer, const TrainingLength& length) const;

@@ -3,7 +3,8 @@
 namespace steepest {
 
 void MuonConfig::check(const MuonConfig& o, Rules& rules) {
-  rules.require(o.scalar_opt == "adamw" || o.scalar_opt == "lion", "scalar_opt", o.scalar_opt, "adamw or lion");
+  rules.require(o.scalar_opt == "adamw" || o.scalar_opt == "lion", "scalar_opt", o.scalar_opt,
+                "adamw or lion");
 }
 
 void validate(const OptimizerConfig& config, std::string_view scope) {

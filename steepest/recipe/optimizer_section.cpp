@@ -42,7 +42,8 @@ constexpr TargetName kTargets[] = {
 
 std::string lower(std::string_view text) {
   std::string all(text);
-  std::ranges::transform(all, all.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(all, all.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return all;
 }
 
@@ -55,7 +56,8 @@ const TargetName* find_target(std::string_view name) {
 /// Keys that steer only how the reference executes; known, and without effect here.
 constexpr std::string_view kExecutionOnly[] = {"foreach", "fused", "capturable", "differentiable"};
 
-/// The options that `steepest.Muon` has beside the rule's own: the rule of all that is no hidden matrix.
+/// The options that `steepest.Muon` has beside the rule's own: the rule of all that is no hidden
+/// matrix.
 struct RestOptions {
   std::string scalar_opt = "adamw";
   std::optional<double> scalar_lr;
@@ -65,15 +67,17 @@ struct RestOptions {
 
   static constexpr auto fields() {
     using O = RestOptions;
-    return std::tuple{field("scalar_opt", &O::scalar_opt, "rule of all other parameters: adamw or lion"),
-                      field("scalar_lr", &O::scalar_lr, at_least_zero(), "its step size; unset: lr"),
-                      field("scalar_betas", &O::scalar_betas, decay_factor(), "its betas"),
-                      field("scalar_eps", &O::scalar_eps, at_least_zero(), "its eps"),
-                      field("scalar_weight_decay", &O::scalar_weight_decay, at_least_zero(),
-                            "its decay, of embeddings and the output; norms and biases have none")};
+    return std::tuple{
+        field("scalar_opt", &O::scalar_opt, "rule of all other parameters: adamw or lion"),
+        field("scalar_lr", &O::scalar_lr, at_least_zero(), "its step size; unset: lr"),
+        field("scalar_betas", &O::scalar_betas, decay_factor(), "its betas"),
+        field("scalar_eps", &O::scalar_eps, at_least_zero(), "its eps"),
+        field("scalar_weight_decay", &O::scalar_weight_decay, at_least_zero(),
+              "its decay, of embeddings and the output; norms and biases have none")};
   }
   static void check(const RestOptions& o, Rules& rules) {
-    rules.require(o.scalar_opt == "adamw" || o.scalar_opt == "lion", "scalar_opt", o.scalar_opt, "adamw or lion");
+    rules.require(o.scalar_opt == "adamw" || o.scalar_opt == "lion", "scalar_opt", o.scalar_opt,
+                  "adamw or lion");
   }
 };
 
@@ -88,18 +92,19 @@ struct TorchMuonOptions {
 
   static constexpr auto fields() {
     using O = TorchMuonOptions;
-    return std::tuple{field("lr", &O::lr, at_least_zero(), ""),
-                      field("weight_decay", &O::weight_decay, at_least_zero(), ""),
-                      field("momentum", &O::momentum, decay_factor(), ""),
-                      field("nesterov", &O::nesterov, ""),
-                      field("ns_coefficients", &O::ns_coefficients, any_number(), ""),
-                      field("eps", &O::eps, above_zero(), ""),
-                      field("ns_steps", &O::ns_steps, Range{.low = 1, .high = 99, .text = "in 1 .. 99"}, ""),
-                      field("adjust_lr_fn", &O::adjust_lr_fn, "")};
+    return std::tuple{
+        field("lr", &O::lr, at_least_zero(), ""),
+        field("weight_decay", &O::weight_decay, at_least_zero(), ""),
+        field("momentum", &O::momentum, decay_factor(), ""),
+        field("nesterov", &O::nesterov, ""),
+        field("ns_coefficients", &O::ns_coefficients, any_number(), ""),
+        field("eps", &O::eps, above_zero(), ""),
+        field("ns_steps", &O::ns_steps, Range{.low = 1, .high = 99, .text = "in 1 .. 99"}, ""),
+        field("adjust_lr_fn", &O::adjust_lr_fn, "")};
   }
   static void check(const TorchMuonOptions& o, Rules& rules) {
-    rules.require(o.ns_coefficients.empty() || o.ns_coefficients.size() == 3, "ns_coefficients", o.ns_coefficients,
-                  "three numbers");
+    rules.require(o.ns_coefficients.empty() || o.ns_coefficients.size() == 3, "ns_coefficients",
+                  o.ns_coefficients, "three numbers");
   }
 };
 
@@ -111,14 +116,17 @@ bool has_field(std::string_view key) {
 
 RuleOptions rest_of(const RestOptions& rest, double lr) {
   if (rest.scalar_opt == "lion")
-    return LionOptions{.lr = rest.scalar_lr.value_or(lr), .betas = rest.scalar_betas, .weight_decay = rest.scalar_weight_decay};
+    return LionOptions{.lr = rest.scalar_lr.value_or(lr),
+                       .betas = rest.scalar_betas,
+                       .weight_decay = rest.scalar_weight_decay};
   return AdamWOptions{.lr = rest.scalar_lr.value_or(lr),
                       .betas = rest.scalar_betas,
                       .eps = rest.scalar_eps,
                       .weight_decay = rest.scalar_weight_decay};
 }
 
-/// Options of two structs in one map: `rest` takes what `main` does not have. Unknown keys go to the nearest of both.
+/// Options of two structs in one map: `rest` takes what `main` does not have. Unknown keys go to
+/// the nearest of both.
 template <class Main>
 RuleConfig read_matrix_rule(const Json& fields, Rules& rules, auto&& matrices_of) {
   Json own = Json::object(), other = Json::object();
@@ -194,9 +202,11 @@ OptimizerConfig read_optimizer_config(const Json& section, Rules& rules) {
     case Target::kMuon:
       return read_typed<MuonConfig>(fields, rules);
     case Target::kTorchMuon:
-      // As in AutoModel the name alone stands for dion's rule; an option that only torch's has means torch's.
+      // As in AutoModel the name alone stands for dion's rule; an option that only torch's has
+      // means torch's.
       for (const char* each : {"momentum", "ns_steps", "ns_coefficients", "eps", "adjust_lr_fn"})
-        if (fields.contains(each)) return read_matrix_rule<TorchMuonOptions>(fields, rules, from_torch);
+        if (fields.contains(each))
+          return read_matrix_rule<TorchMuonOptions>(fields, rules, from_torch);
       return read_typed<MuonConfig>(fields, rules);
     case Target::kOwnMuon:
       return read_matrix_rule<MuonOptions>(fields, rules, [](const MuonOptions& o) { return o; });
@@ -222,13 +232,17 @@ Json write_optimizer_config(const OptimizerConfig& config) {
     for (const auto& [key, value] : fields.items()) section[key] = value;
     return section;
   };
-  if (const auto* adam = std::get_if<AdamConfig>(&config)) return with_target("adam", write_fields(*adam));
-  if (const auto* adamw = std::get_if<AdamWConfig>(&config)) return with_target("adamw", write_fields(*adamw));
-  if (const auto* muon = std::get_if<MuonConfig>(&config)) return with_target("muon", write_fields(*muon));
+  if (const auto* adam = std::get_if<AdamConfig>(&config))
+    return with_target("adam", write_fields(*adam));
+  if (const auto* adamw = std::get_if<AdamWConfig>(&config))
+    return with_target("adamw", write_fields(*adamw));
+  if (const auto* muon = std::get_if<MuonConfig>(&config))
+    return with_target("muon", write_fields(*muon));
   const auto& rule = std::get<RuleConfig>(config);
   const RuleEntry& entry = *find_rule(rule_name(rule.matrices));
-  Json section = with_target(fmt::format("steepest.{}", entry.title),
-                             std::visit([](const auto& each) { return write_fields(each); }, rule.matrices));
+  Json section =
+      with_target(fmt::format("steepest.{}", entry.title),
+                  std::visit([](const auto& each) { return write_fields(each); }, rule.matrices));
   if (!entry.matrices_only) return section;
   RestOptions rest{.scalar_opt = std::string(rule_name(rule.rest)), .scalar_lr = lr(rule.rest)};
   rest.scalar_weight_decay = weight_decay(rule.rest);

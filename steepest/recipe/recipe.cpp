@@ -10,9 +10,9 @@
 namespace steepest {
 namespace {
 
-constexpr std::string_view kSections[] = {"seed",   "model",        "dataset",        "optimizer",      "groups",
-                                          "lr_scheduler", "step_scheduler", "clip_grad_norm", "checkpoint",
-                                          "precision", "distributed"};
+constexpr std::string_view kSections[] = {
+    "seed",           "model",          "dataset",    "optimizer", "groups",     "lr_scheduler",
+    "step_scheduler", "clip_grad_norm", "checkpoint", "precision", "distributed"};
 
 template <class Section>
 void read_section(const Json& root, const char* key, Section& section, Rules& all) {
@@ -64,7 +64,8 @@ void read_groups(const Json& root, Recipe& recipe, Rules& all) {
       }
     }
     if (!rule.role && !rule.name_pattern && rules.problems().empty())
-      rules.fail({.what = rules.path("match") + " is missing", .remedy = "say match: {role: norm} or match: {name: regex}"});
+      rules.fail({.what = rules.path("match") + " is missing",
+                  .remedy = "say match: {role: norm} or match: {name: regex}"});
     recipe.groups.push_back(std::move(rule));
     all.take(rules);
   }
@@ -74,7 +75,8 @@ void read_groups(const Json& root, Recipe& recipe, Rules& all) {
 void read_limits(const Json& root, Recipe& recipe, Rules& all) {
   if (root.contains("precision") && root["precision"].is_object())
     for (const auto& [key, value] : root["precision"].items()) {
-      const auto dtype = value.is_string() ? parse_spelling<Dtype>(value.get<std::string>()) : std::nullopt;
+      const auto dtype =
+          value.is_string() ? parse_spelling<Dtype>(value.get<std::string>()) : std::nullopt;
       if (!value.is_null() && dtype != Dtype::kFloat32)
         all.fail({.what = fmt::format("precision.{} is {}", key, value.dump()),
                   .why = "this version trains in float32",
@@ -92,7 +94,8 @@ void read_limits(const Json& root, Recipe& recipe, Rules& all) {
     }
 }
 
-/// Puts "file:line: " before a problem whose field the document holds: the longest known path it begins with.
+/// Puts "file:line: " before a problem whose field the document holds: the longest known path it
+/// begins with.
 Problem located(Problem problem, const YamlDocument& document) {
   const std::string subject = problem.what.substr(0, problem.what.find(' '));
   for (std::string path = subject; !path.empty();) {
@@ -117,7 +120,8 @@ void ModelConfig::check(const ModelConfig& o, Rules& rules) {
 
 void StepSchedulerConfig::check(const StepSchedulerConfig& o, Rules& rules) {
   if (o.local_batch_size && *o.local_batch_size >= 1)
-    rules.require(o.global_batch_size % *o.local_batch_size == 0, "global_batch_size", o.global_batch_size,
+    rules.require(o.global_batch_size % *o.local_batch_size == 0, "global_batch_size",
+                  o.global_batch_size,
                   fmt::format("a multiple of local_batch_size ({})", *o.local_batch_size));
 }
 
@@ -151,7 +155,9 @@ Recipe read_recipe(const YamlDocument& document) {
       read_section(root, "lr_scheduler", *recipe.lr_scheduler, all);
       if (all.problems().size() == before && base_lr(recipe.optimizer) > 0) {
         Rules rules("lr_scheduler");
-        check_fields(recipe.lr_scheduler->shape({recipe.step_scheduler.max_steps}, base_lr(recipe.optimizer)), rules);
+        check_fields(recipe.lr_scheduler->shape({recipe.step_scheduler.max_steps},
+                                                base_lr(recipe.optimizer)),
+                     rules);
         all.take(rules);
       }
     }

@@ -20,11 +20,12 @@ struct ModelConfig {
 
   static constexpr auto fields() {
     using O = ModelConfig;
-    return std::tuple{field("type", &O::type, "the built-in model: gpt"),
-                      field("layers", &O::layers, count_from(1, "1 or more"), "transformer blocks"),
-                      field("width", &O::width, count_from(1, "1 or more"), "channels; a multiple of heads"),
-                      field("heads", &O::heads, count_from(1, "1 or more"), "attention heads"),
-                      field("context", &O::context, count_from(1, "1 or more"), "bytes a window holds")};
+    return std::tuple{
+        field("type", &O::type, "the built-in model: gpt"),
+        field("layers", &O::layers, count_from(1, "1 or more"), "transformer blocks"),
+        field("width", &O::width, count_from(1, "1 or more"), "channels; a multiple of heads"),
+        field("heads", &O::heads, count_from(1, "1 or more"), "attention heads"),
+        field("context", &O::context, count_from(1, "1 or more"), "bytes a window holds")};
   }
   static void check(const ModelConfig& o, Rules& rules);
   bool operator==(const ModelConfig&) const = default;
@@ -37,19 +38,24 @@ struct DatasetConfig {
 
   static constexpr auto fields() {
     using O = DatasetConfig;
-    return std::tuple{field("path", &O::path, "a file, or a folder whose files are read in the order of names"),
-                      field("validation_fraction", &O::validation_fraction,
-                            Range{.low = 0, .high = 1, .low_open = true, .high_open = true, .text = "above 0 and below 1"},
-                            "share of the text, at its end, that is held out"),
-                      field("validation_windows", &O::validation_windows, count_from(1, "1 or more"),
-                            "evenly spaced windows an evaluation reads")};
+    return std::tuple{
+        field("path", &O::path, "a file, or a folder whose files are read in the order of names"),
+        field("validation_fraction", &O::validation_fraction,
+              Range{.low = 0,
+                    .high = 1,
+                    .low_open = true,
+                    .high_open = true,
+                    .text = "above 0 and below 1"},
+              "share of the text, at its end, that is held out"),
+        field("validation_windows", &O::validation_windows, count_from(1, "1 or more"),
+              "evenly spaced windows an evaluation reads")};
   }
   bool operator==(const DatasetConfig&) const = default;
 };
 
 struct StepSchedulerConfig {
-  std::int64_t global_batch_size = 16;                 ///< windows an update
-  std::optional<std::int64_t> local_batch_size;        ///< windows a forward pass; unset: all at once
+  std::int64_t global_batch_size = 16;           ///< windows an update
+  std::optional<std::int64_t> local_batch_size;  ///< windows a forward pass; unset: all at once
   std::int64_t max_steps = 600;
   std::int64_t val_every_steps = 50;
   std::int64_t ckpt_every_steps = 200;
@@ -58,12 +64,15 @@ struct StepSchedulerConfig {
   static constexpr auto fields() {
     using O = StepSchedulerConfig;
     return std::tuple{
-        field("global_batch_size", &O::global_batch_size, count_from(1, "1 or more"), "windows an update"),
+        field("global_batch_size", &O::global_batch_size, count_from(1, "1 or more"),
+              "windows an update"),
         field("local_batch_size", &O::local_batch_size, count_from(1, "1 or more"),
               "windows a forward pass; divides global_batch_size; unset: all at once"),
         field("max_steps", &O::max_steps, count_from(1, "1 or more"), "updates of the whole run"),
-        field("val_every_steps", &O::val_every_steps, count_from(1, "1 or more"), "updates between evaluations"),
-        field("ckpt_every_steps", &O::ckpt_every_steps, count_from(1, "1 or more"), "updates between checkpoints"),
+        field("val_every_steps", &O::val_every_steps, count_from(1, "1 or more"),
+              "updates between evaluations"),
+        field("ckpt_every_steps", &O::ckpt_every_steps, count_from(1, "1 or more"),
+              "updates between checkpoints"),
         field("log_every_steps", &O::log_every_steps, count_from(1, "1 or more"),
               "updates between lines of metrics.jsonl")};
   }
@@ -87,7 +96,8 @@ struct CheckpointConfig {
 
   static constexpr auto fields() {
     using O = CheckpointConfig;
-    return std::tuple{field("keep", &O::keep, count_from(1, "1 or more"), "newest checkpoints that are kept")};
+    return std::tuple{
+        field("keep", &O::keep, count_from(1, "1 or more"), "newest checkpoints that are kept")};
   }
   bool operator==(const CheckpointConfig&) const = default;
 };
@@ -106,23 +116,27 @@ struct Recipe {
   std::vector<std::string> warnings;  ///< sections of others that were passed over
 };
 
-/// A YAML document as neutral values, with the line of every key and item, for messages ("optimizer.lr" -> 12).
+/// A YAML document as neutral values, with the line of every key and item, for messages
+/// ("optimizer.lr" -> 12).
 struct YamlDocument {
   Json root;
   std::map<std::string, int> lines;
   std::string source;  ///< file name, for messages
 };
 
-/// Parses YAML; ConfigError with line and column for bad syntax, a repeated key, an alias bomb or nesting above 64.
+/// Parses YAML; ConfigError with line and column for bad syntax, a repeated key, an alias bomb or
+/// nesting above 64.
 YamlDocument parse_yaml(std::string_view text, std::string source);
-/// `key.path=value` (value is YAML) changes a key, making maps on the way; the paths of lists take numbers.
-/// ConfigError: no '=', an empty path, a path through something that is not a map.
+/// `key.path=value` (value is YAML) changes a key, making maps on the way; the paths of lists take
+/// numbers. ConfigError: no '=', an empty path, a path through something that is not a map.
 void apply_setting(YamlDocument& document, std::string_view setting);
 
-/// From a document to a checked recipe: one ConfigError that lists every problem with file and line.
+/// From a document to a checked recipe: one ConfigError that lists every problem with file and
+/// line.
 Recipe read_recipe(const YamlDocument& document);
 /// Reads, applies --set values in order, checks.
-Recipe load_recipe(const std::filesystem::path& path, const std::vector<std::string>& settings = {});
+Recipe load_recipe(const std::filesystem::path& path,
+                   const std::vector<std::string>& settings = {});
 /// YAML text with all defaults filled in; reading it back gives the same recipe.
 std::string write_recipe(const Recipe& recipe);
 

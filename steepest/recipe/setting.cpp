@@ -33,7 +33,8 @@ void apply_setting(YamlDocument& document, std::string_view setting) {
       at = &(*at)[index];
     } else {
       if (at->is_null()) *at = Json::object();
-      if (!at->is_object()) refuse(fmt::format("what stands before '{}' is neither a map nor a list", key));
+      if (!at->is_object())
+        refuse(fmt::format("what stands before '{}' is neither a map nor a list", key));
       at = &(*at)[key];
     }
     if (dot == std::string::npos) break;

@@ -28,19 +28,26 @@ Json scalar(const std::string& text, bool quoted) {
   if (quoted) return text;
   if (one_of(text, {"", "~", "null", "Null", "NULL"})) return nullptr;
   if (one_of(text, {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})) return true;
-  if (one_of(text, {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})) return false;
-  if (one_of(text, {".inf", ".Inf", ".INF", "+.inf"})) return std::numeric_limits<double>::infinity();
+  if (one_of(text, {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"}))
+    return false;
+  if (one_of(text, {".inf", ".Inf", ".INF", "+.inf"}))
+    return std::numeric_limits<double>::infinity();
   if (one_of(text, {"-.inf", "-.Inf", "-.INF"})) return -std::numeric_limits<double>::infinity();
   if (one_of(text, {".nan", ".NaN", ".NAN"})) return std::numeric_limits<double>::quiet_NaN();
   const char* begin = text.data();
   const char* const end = begin + text.size();
   if (*begin == '+') ++begin;
   std::int64_t whole = 0;
-  if (const auto [stop, error] = std::from_chars(begin, end, whole); error == std::errc{} && stop == end) return whole;
-  // A float of YAML 1.1 has a dot; 1e-8 is text there and stays so here: fields that want numbers read it as one.
+  if (const auto [stop, error] = std::from_chars(begin, end, whole);
+      error == std::errc{} && stop == end)
+    return whole;
+  // A float of YAML 1.1 has a dot; 1e-8 is text there and stays so here: fields that want numbers
+  // read it as one.
   if (text.find('.') != std::string::npos) {
     double real = 0;
-    if (const auto [stop, error] = std::from_chars(begin, end, real); error == std::errc{} && stop == end) return real;
+    if (const auto [stop, error] = std::from_chars(begin, end, real);
+        error == std::errc{} && stop == end)
+      return real;
   }
   return text;
 }
@@ -52,7 +59,8 @@ class Reader {
   Json read(const YAML::Node& node, const std::string& path, int depth) {
     const int line = node.Mark().line + 1;
     if (!path.empty()) document_.lines.emplace(path, line);
-    if (depth > kDeepest) refuse(line, fmt::format("values are nested more than {} deep", kDeepest));
+    if (depth > kDeepest)
+      refuse(line, fmt::format("values are nested more than {} deep", kDeepest));
     if (++nodes_ > kMostNodes)
       refuse(line, fmt::format("it stands for more than {} values, aliases expanded", kMostNodes));
     switch (node.Type()) {
@@ -101,12 +109,13 @@ YamlDocument parse_yaml(std::string_view text, std::string source) {
     throw ConfigError({.what = fmt::format("{}: it has {} bytes", document.source, text.size()),
                        .why = fmt::format("a recipe has at most {}", kMostBytes)});
   if (text.find('\0') != std::string_view::npos)
-    throw ConfigError({.what = fmt::format("{}: it is not YAML", document.source), .why = "it holds a zero byte"});
+    throw ConfigError({.what = fmt::format("{}: it is not YAML", document.source),
+                       .why = "it holds a zero byte"});
   try {
     document.root = Reader(document).read(YAML::Load(std::string(text)), "", 0);
   } catch (const YAML::Exception& error) {
-    throw ConfigError({.what = fmt::format("{}:{}:{}: it is not YAML", document.source, error.mark.line + 1,
-                                           error.mark.column + 1),
+    throw ConfigError({.what = fmt::format("{}:{}:{}: it is not YAML", document.source,
+                                           error.mark.line + 1, error.mark.column + 1),
                        .why = error.msg});
   }
   if (document.root.is_null()) document.root = Json::object();

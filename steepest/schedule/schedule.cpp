@@ -7,19 +7,23 @@
 namespace steepest {
 
 void Schedule::check(const Schedule& o, Rules& rules) {
-  rules.require(!(o.min_lr > o.max_lr), "min_lr", o.min_lr, "at most max_lr (" + to_text(o.max_lr) + ")");
-  rules.require(!(o.init_lr > o.max_lr), "init_lr", o.init_lr, "at most max_lr (" + to_text(o.max_lr) + ")");
+  rules.require(!(o.min_lr > o.max_lr), "min_lr", o.min_lr,
+                "at most max_lr (" + to_text(o.max_lr) + ")");
+  rules.require(!(o.init_lr > o.max_lr), "init_lr", o.init_lr,
+                "at most max_lr (" + to_text(o.max_lr) + ")");
   rules.require(o.warmup_steps < o.decay_steps, "warmup_steps", o.warmup_steps,
                 "below decay_steps (" + to_text(o.decay_steps) + ")");
   if (o.style == DecayStyle::kWarmupStableDecay)
-    rules.require(o.wsd_decay_steps > 0 && o.wsd_decay_steps <= o.decay_steps - o.warmup_steps, "wsd_decay_steps",
-                  o.wsd_decay_steps,
-                  "above 0 and at most decay_steps - warmup_steps (" + to_text(o.decay_steps - o.warmup_steps) + ")");
+    rules.require(o.wsd_decay_steps > 0 && o.wsd_decay_steps <= o.decay_steps - o.warmup_steps,
+                  "wsd_decay_steps", o.wsd_decay_steps,
+                  "above 0 and at most decay_steps - warmup_steps (" +
+                      to_text(o.decay_steps - o.warmup_steps) + ")");
 }
 
 double Schedule::at(std::int64_t step) const {
   if (warmup_steps > 0 && step <= warmup_steps)
-    return init_lr + (max_lr - init_lr) * static_cast<double>(step) / static_cast<double>(warmup_steps);
+    return init_lr +
+           (max_lr - init_lr) * static_cast<double>(step) / static_cast<double>(warmup_steps);
   if (style == DecayStyle::kConstant) return max_lr;
   if (step > decay_steps) return min_lr;
   const double range = max_lr - min_lr;
@@ -52,7 +56,8 @@ double Schedule::at(std::int64_t step) const {
   const std::int64_t length = decay_steps - warmup_steps;
   const double x =
       length > 0 ? static_cast<double>(step - warmup_steps) / static_cast<double>(length) : 1.0;
-  const double share = style == DecayStyle::kLinear ? 1 - x : 0.5 * (std::cos(std::numbers::pi * x) + 1);
+  const double share =
+      style == DecayStyle::kLinear ? 1 - x : 0.5 * (std::cos(std::numbers::pi * x) + 1);
   return min_lr + share * range;
 }
 

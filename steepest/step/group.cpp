@@ -14,7 +14,8 @@ void require_rate(const std::string& group, std::string_view field, double value
 
 }  // namespace
 
-Group::Group(std::string name, RuleOptions options, std::vector<std::string> params, std::string reason)
+Group::Group(std::string name, RuleOptions options, std::vector<std::string> params,
+             std::string reason)
     : name_(std::move(name)),
       options_(std::move(options)),
       params_(std::move(params)),
@@ -57,12 +58,13 @@ Json Group::get(std::string_view field) const {
 }
 
 Json Group::save() const {
-  return Json{{"name", name_},
-              {"rule", std::string(rule())},
-              {"params", params_},
-              {"base_lr", base_lr_},
-              {"base_weight_decay", base_weight_decay_},
-              {"options", std::visit([](const auto& options) { return write_fields(options); }, options_)}};
+  return Json{
+      {"name", name_},
+      {"rule", std::string(rule())},
+      {"params", params_},
+      {"base_lr", base_lr_},
+      {"base_weight_decay", base_weight_decay_},
+      {"options", std::visit([](const auto& options) { return write_fields(options); }, options_)}};
 }
 
 void Group::load(const Json& saved, std::string_view what) {
@@ -73,10 +75,11 @@ void Group::load(const Json& saved, std::string_view what) {
     return found != saved.end() && found->is_string() ? found->get<std::string>() : std::string();
   };
   if (!saved.is_object() || text("rule") != rule())
-    throw StateError({.what = fmt::format("{}: group {} was saved under the rule '{}', here it has '{}'", what, name_,
-                                          saved.is_object() ? text("rule") : "", rule()),
-                      .why = "a rule's state means nothing to another rule",
-                      .remedy = "build the optimizer with the options it was saved with"});
+    throw StateError(
+        {.what = fmt::format("{}: group {} was saved under the rule '{}', here it has '{}'", what,
+                             name_, saved.is_object() ? text("rule") : "", rule()),
+         .why = "a rule's state means nothing to another rule",
+         .remedy = "build the optimizer with the options it was saved with"});
   double base_lr = base_lr_, base_weight_decay = base_weight_decay_;
   if (const auto options = saved.find("options"); options != saved.end())
     std::visit([&](auto& fields) { read_fields(*options, fields, rules); }, changed);

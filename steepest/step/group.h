@@ -9,8 +9,8 @@
 
 namespace steepest {
 
-/// A group of parameters under one rule and one set of options. Its address is stable as long as the optimizer
-/// lives, over loading too: a handle that was taken before stays good.
+/// A group of parameters under one rule and one set of options. Its address is stable as long as
+/// the optimizer lives, over loading too: a handle that was taken before stays good.
 class Group {
  public:
   Group(std::string name, RuleOptions options, std::vector<std::string> params, std::string reason);
@@ -24,19 +24,23 @@ class Group {
   const RuleOptions& options() const { return options_; }
   double lr() const { return steepest::lr(options_); }
   double weight_decay() const { return steepest::weight_decay(options_); }
-  /// Values that a schedule starts from: those the group was built with, or set since through set().
+  /// Values that a schedule starts from: those the group was built with, or set since through
+  /// set().
   double base_lr() const { return base_lr_; }
   double base_weight_decay() const { return base_weight_decay_; }
 
-  /// What a schedule does: writes the value in force, leaves the base alone. ConfigError if it is negative or NaN.
+  /// What a schedule does: writes the value in force, leaves the base alone. ConfigError if it is
+  /// negative or NaN.
   void schedule_lr(double value);
   void schedule_weight_decay(double value);
 
-  /// Sets a field by its name; lr and weight_decay set the base as well. ConfigError: the rule has no such field
-  /// (the nearest is named), a wrong type, a value out of range. Nothing is changed then.
+  /// Sets a field by its name; lr and weight_decay set the base as well. ConfigError: the rule has
+  /// no such field (the nearest is named), a wrong type, a value out of range. Nothing is changed
+  /// then.
   void set(std::string_view field, const Json& value);
   Json get(std::string_view field) const;
-  /// All fields, and base values, for checkpoints; `load` takes them back (same rule, else StateError).
+  /// All fields, and base values, for checkpoints; `load` takes them back (same rule, else
+  /// StateError).
   Json save() const;
   /// `what` names the source in errors. Nothing is changed if anything is wrong.
   void load(const Json& saved, std::string_view what);

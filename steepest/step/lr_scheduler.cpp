@@ -4,7 +4,8 @@
 
 namespace steepest {
 
-LRScheduler::LRScheduler(Scheduled& optimizer, Schedule shape) : optimizer_(&optimizer), shape_(shape) {
+LRScheduler::LRScheduler(Scheduled& optimizer, Schedule shape)
+    : optimizer_(&optimizer), shape_(shape) {
   validate(shape_, "lr_scheduler");
   apply();
 }
@@ -32,8 +33,9 @@ void LRScheduler::load(const Json& saved) {
     const Json mine = write_fields(shape_);
     for (const auto& [key, value] : mine.items())
       if (!shape->contains(key) || (*shape)[key] != value)
-        throw StateError({.what = fmt::format("lr_scheduler.{} was {} when saved and is {} here", key,
-                                              shape->contains(key) ? (*shape)[key].dump() : "absent", value.dump()),
+        throw StateError({.what = fmt::format(
+                              "lr_scheduler.{} was {} when saved and is {} here", key,
+                              shape->contains(key) ? (*shape)[key].dump() : "absent", value.dump()),
                           .why = "the rest of the run would follow another curve",
                           .remedy = "use the schedule the run was started with"});
   }

@@ -7,8 +7,8 @@
 
 namespace steepest {
 
-/// Whose rates are scheduled. It remembers the factor, so that a group added later is under the schedule from the
-/// moment it is added.
+/// Whose rates are scheduled. It remembers the factor, so that a group added later is under the
+/// schedule from the moment it is added.
 class Scheduled {
  public:
   virtual ~Scheduled() = default;
@@ -18,10 +18,12 @@ class Scheduled {
 
 /// Writes lr of the next update into every group. The unit is one applied update. A group's lr is
 ///   shape.at(step) / shape.max_lr * base_lr
-/// so a group added later follows the same curve from its own base. Construction writes the value of step 0.
+/// so a group added later follows the same curve from its own base. Construction writes the value
+/// of step 0.
 class LRScheduler {
  public:
-  /// `shape` has max_lr = 1: a factor on every group's base lr; min_lr and init_lr are factors as well.
+  /// `shape` has max_lr = 1: a factor on every group's base lr; min_lr and init_lr are factors as
+  /// well.
   LRScheduler(Scheduled& optimizer, Schedule shape);
 
   /// After an applied update. `increment` updates at once give the same as one by one.
@@ -32,8 +34,9 @@ class LRScheduler {
   /// Writes the values in force into the groups again.
   void apply();
 
-  /// The step and the shape. `load` takes the step back and writes its values into the groups; a saved shape that
-  /// differs from this one is a StateError that names the field. Nothing is changed then.
+  /// The step and the shape. `load` takes the step back and writes its values into the groups; a
+  /// saved shape that differs from this one is a StateError that names the field. Nothing is
+  /// changed then.
   Json save() const;
   void load(const Json& saved);
 

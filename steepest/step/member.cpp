@@ -32,8 +32,9 @@ std::unique_ptr<Member> make_member(std::vector<MemberGroup> groups) {
   const RuleOptions options = groups.front().options;
   for (const MemberGroup& group : groups)
     if (group.options.index() != options.index())
-      throw ConfigError({.what = fmt::format("group {} has the rule '{}' in a member of rule '{}'", group.name,
-                                             rule_name(group.options), rule_name(options))});
+      throw ConfigError(
+          {.what = fmt::format("group {} has the rule '{}' in a member of rule '{}'", group.name,
+                               rule_name(group.options), rule_name(options))});
   return std::visit([&](const auto& each) { return make(each, std::move(groups)); }, options);
 }
 

@@ -16,12 +16,13 @@ namespace steepest {
 /// A state of a parameter as it leaves memory: a tensor, or the step counter (tensor undefined).
 struct NamedState {
   std::string param;
-  std::string key;      ///< "exp_avg" ...; "step" for the counter
-  at::Tensor tensor;    ///< shares memory with the state
+  std::string key;    ///< "exp_avg" ...; "step" for the counter
+  at::Tensor tensor;  ///< shares memory with the state
   std::int64_t step = 0;
 };
 
-/// Where a loaded state comes from: returns the tensor of (param, key), undefined where there is none.
+/// Where a loaded state comes from: returns the tensor of (param, key), undefined where there is
+/// none.
 using StateSource = std::function<at::Tensor(std::string_view param, std::string_view key)>;
 
 /// Parameters under one rule, driven by the step driver: it never decides whether a step happens.
@@ -38,7 +39,8 @@ class Member {
   /// Makes all state that lazily comes with first gradients; inert.
   virtual void allocate_state() = 0;
   virtual std::vector<NamedState> state() const = 0;
-  /// Checks that every state in `source` fits (StateError names parameter and shapes) without changing anything.
+  /// Checks that every state in `source` fits (StateError names parameter and shapes) without
+  /// changing anything.
   virtual void check_state(const StateSource& source) const = 0;
   /// Copies states in; those the source lacks become fresh. Called after check_state.
   virtual void load_state(const StateSource& source) = 0;
@@ -58,8 +60,8 @@ struct MemberGroup {
   std::string reason;
 };
 
-/// The member for groups that all have the same rule. Options are validated and every parameter is checked against the
-/// rule (Rule::require) before anything is built.
+/// The member for groups that all have the same rule. Options are validated and every parameter is
+/// checked against the rule (Rule::require) before anything is built.
 std::unique_ptr<Member> make_member(std::vector<MemberGroup> groups);
 
 }  // namespace steepest

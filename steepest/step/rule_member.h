@@ -21,16 +21,18 @@ class RuleMember final : public Member {
   explicit RuleMember(std::vector<MemberGroup> groups) {
     for (const MemberGroup& group : groups) {
       validate(group.options, group.name);
-      for (const MemberParam& param : group.params) R::require(param.value, options_of(group.options), param.name);
+      for (const MemberParam& param : group.params)
+        R::require(param.value, options_of(group.options), param.name);
     }
     for (MemberGroup& group : groups) {
       std::vector<std::string> names;
       for (const MemberParam& param : group.params) names.push_back(param.name);
-      groups_.push_back(Owned{Group(std::move(group.name), std::move(group.options), std::move(names),
-                                    std::move(group.reason)),
+      groups_.push_back(Owned{Group(std::move(group.name), std::move(group.options),
+                                    std::move(names), std::move(group.reason)),
                               {}});
       for (MemberParam& param : group.params)
-        groups_.back().params.push_back(Entry{std::move(param.name), std::move(param.value), {}, false});
+        groups_.back().params.push_back(
+            Entry{std::move(param.name), std::move(param.value), {}, false});
     }
   }
 
@@ -132,7 +134,9 @@ class RuleMember final : public Member {
     std::vector<Entry> params;
   };
 
-  static const Options& options_of(const RuleOptions& options) { return std::get<Options>(options); }
+  static const Options& options_of(const RuleOptions& options) {
+    return std::get<Options>(options);
+  }
 
   static void allocate(Entry& entry, const Options& options) {
     if (entry.allocated) return;
@@ -140,15 +144,17 @@ class RuleMember final : public Member {
     entry.allocated = true;
   }
 
-  /// The state of one parameter as `source` has it, in tensors of its own, or a fresh one where the source has none.
-  /// The configured dtype wins over the saved one.
-  static std::pair<State, bool> loaded_state(const Entry& entry, const Options& options, const StateSource& source) {
+  /// The state of one parameter as `source` has it, in tensors of its own, or a fresh one where the
+  /// source has none. The configured dtype wins over the saved one.
+  static std::pair<State, bool> loaded_state(const Entry& entry, const Options& options,
+                                             const StateSource& source) {
     const at::NoGradGuard no_grad;
     const at::Tensor step = source(entry.name, "step");
     if (!step.defined()) return {State{}, false};
     if (step.numel() != 1)
-      throw StateError({.what = fmt::format("state step of {} has {} values", entry.name, step.numel()),
-                        .why = "it is a single counter"});
+      throw StateError(
+          {.what = fmt::format("state step of {} has {} values", entry.name, step.numel()),
+           .why = "it is a single counter"});
     State state = R::make_state(entry.value, options);
     state.step = step.item<std::int64_t>();
     for_each_state_tensor<State>([&](const StateField<State>& field) {
@@ -164,8 +170,9 @@ class RuleMember final : public Member {
       // A state that comes into being with the first step has the parameter's shape.
       if (!target.defined()) target = at::zeros_like(entry.value);
       if (saved.sizes() != target.sizes())
-        throw StateError({.what = fmt::format("state {} of {} has shape {}, here it is {}", field.key, entry.name,
-                                              shape_text(shape_of(saved)), shape_text(shape_of(target))),
+        throw StateError({.what = fmt::format("state {} of {} has shape {}, here it is {}",
+                                              field.key, entry.name, shape_text(shape_of(saved)),
+                                              shape_text(shape_of(target))),
                           .why = "a state must have the shape of its parameter",
                           .remedy = "load into the model it was saved from"});
       target.copy_(saved);

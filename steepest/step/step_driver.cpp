@@ -41,11 +41,14 @@ StepResult StepDriver::step() {
     if (stats.first_non_finite) result.first_non_finite = names[*stats.first_non_finite];
     if (policy_.non_finite == NonFinitePolicy::kError)
       throw NonFiniteError(
-          {.what = fmt::format("the gradient of {} is not finite at step {} ({} NaN or Inf values in all gradients)",
-                               result.first_non_finite.value_or("every parameter, by its norm,"), applied_ + 1,
-                               stats.non_finite),
-           .why = "such a step would ruin the weights; none of them, and no optimizer state, was changed",
-           .remedy = "lower the learning rate, clip gradients, or set the policy to skip such steps"});
+          {.what = fmt::format("the gradient of {} is not finite at step {} ({} NaN or Inf values "
+                               "in all gradients)",
+                               result.first_non_finite.value_or("every parameter, by its norm,"),
+                               applied_ + 1, stats.non_finite),
+           .why = "such a step would ruin the weights; none of them, and no optimizer state, was "
+                  "changed",
+           .remedy =
+               "lower the learning rate, clip gradients, or set the policy to skip such steps"});
     result.reason = SkipReason::kNonFinite;
     result.skipped = ++skipped_;
     return result;

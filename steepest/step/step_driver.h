@@ -16,20 +16,23 @@ struct StepPolicy {
 
   static constexpr auto fields() {
     using O = StepPolicy;
-    return std::tuple{field("max_norm", &O::max_norm, at_least_zero(),
-                            "global L2 norm that gradients are clipped to; 0: no clipping"),
-                      field("non_finite", &O::non_finite, "what a NaN or Inf gradient does: error or skip")};
+    return std::tuple{
+        field("max_norm", &O::max_norm, at_least_zero(),
+              "global L2 norm that gradients are clipped to; 0: no clipping"),
+        field("non_finite", &O::non_finite, "what a NaN or Inf gradient does: error or skip")};
   }
   bool operator==(const StepPolicy&) const = default;
 };
 
-/// The only place that decides whether a step happens: one read of all members' gradients, one decision, one update of
-/// every member under the same factor. A step that is not applied leaves no trace.
+/// The only place that decides whether a step happens: one read of all members' gradients, one
+/// decision, one update of every member under the same factor. A step that is not applied leaves no
+/// trace.
 class StepDriver {
  public:
   StepDriver(std::vector<std::unique_ptr<Member>> members, StepPolicy policy);
 
-  /// NonFiniteError under policy error: names the first parameter whose gradient is not finite; nothing was changed.
+  /// NonFiniteError under policy error: names the first parameter whose gradient is not finite;
+  /// nothing was changed.
   StepResult step();
 
   void add(std::unique_ptr<Member> member) { members_.push_back(std::move(member)); }

@@ -19,7 +19,8 @@ inline const auto& spellings(NonFinitePolicy) {
 
 enum class SkipReason { kNone, kNonFinite };
 inline const auto& spellings(SkipReason) {
-  static constexpr Spelling<SkipReason> kAll[] = {{SkipReason::kNone, "none"}, {SkipReason::kNonFinite, "non_finite"}};
+  static constexpr Spelling<SkipReason> kAll[] = {{SkipReason::kNone, "none"},
+                                                  {SkipReason::kNonFinite, "non_finite"}};
   return kAll;
 }
 

@@ -2,10 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-
 #include <c10/core/ScalarType.h>
 #include <fmt/format.h>
-
 
 #include <cstring>
 
@@ -62,8 +60,9 @@ Dtype to_dtype(at::ScalarType type) {
     case at::kBool:
       return Dtype::kBool;
     default:
-      throw DtypeError({.what = fmt::format("element type {} is not supported", c10::toString(type)),
-                        .remedy = "use a floating point type"});
+      throw DtypeError(
+          {.what = fmt::format("element type {} is not supported", c10::toString(type)),
+           .remedy = "use a floating point type"});
   }
 }
 
@@ -84,8 +83,8 @@ at::Tensor tensor_from_bytes(Dtype dtype, const std::vector<std::int64_t>& shape
                              std::span<const std::byte> bytes) {
   at::Tensor tensor = at::empty(shape, at::TensorOptions(to_scalar_type(dtype)));
   if (tensor.nbytes() != bytes.size())
-    throw ShapeError({.what = fmt::format("{} bytes do not make a tensor of shape {} and type {}", bytes.size(),
-                                          shape_text(shape), name(dtype)),
+    throw ShapeError({.what = fmt::format("{} bytes do not make a tensor of shape {} and type {}",
+                                          bytes.size(), shape_text(shape), name(dtype)),
                       .why = fmt::format("it takes {}", tensor.nbytes())});
   if (!bytes.empty()) std::memcpy(tensor.mutable_data_ptr(), bytes.data(), bytes.size());
   return tensor;
@@ -97,7 +96,8 @@ void copy_bytes_into(at::Tensor& target, Dtype dtype, std::span<const std::byte>
 }
 
 void require_updatable(const at::Tensor& param, std::string_view param_name) {
-  if (!param.defined()) throw ConfigError({.what = fmt::format("parameter {} is an undefined tensor", param_name)});
+  if (!param.defined())
+    throw ConfigError({.what = fmt::format("parameter {} is an undefined tensor", param_name)});
   if (param.layout() != at::kStrided)
     throw LayoutError({.what = fmt::format("parameter {} is sparse", param_name),
                        .why = "an update writes every element in place",
@@ -109,9 +109,10 @@ void require_updatable(const at::Tensor& param, std::string_view param_name) {
                       .remedy = "use float32, float64, bfloat16 or float16"});
   for (std::int64_t dim = 0; dim < param.dim(); ++dim)
     if (param.size(dim) > 1 && param.stride(dim) == 0)
-      throw LayoutError({.what = fmt::format("parameter {} is an expanded view", param_name),
-                         .why = "several of its elements are the same memory, so an in-place update is undefined",
-                         .remedy = "give the tensor it was expanded from, or a clone"});
+      throw LayoutError(
+          {.what = fmt::format("parameter {} is an expanded view", param_name),
+           .why = "several of its elements are the same memory, so an in-place update is undefined",
+           .remedy = "give the tensor it was expanded from, or a clone"});
 }
 
 }  // namespace steepest

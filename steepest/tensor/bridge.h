@@ -16,8 +16,8 @@ namespace steepest {
 at::ScalarType to_scalar_type(Dtype dtype);
 Dtype to_dtype(at::ScalarType type);
 
-/// The values of a tensor as contiguous little-endian bytes on the CPU (a copy only where needed; it is kept alive by
-/// `keep`, which receives the tensor whose memory the span shows).
+/// The values of a tensor as contiguous little-endian bytes on the CPU (a copy only where needed;
+/// it is kept alive by `keep`, which receives the tensor whose memory the span shows).
 std::span<const std::byte> tensor_bytes(const at::Tensor& tensor, at::Tensor& keep);
 /// A new CPU tensor with these bytes. ShapeError if their number does not fit.
 at::Tensor tensor_from_bytes(Dtype dtype, const std::vector<std::int64_t>& shape,
@@ -28,8 +28,9 @@ std::vector<std::int64_t> shape_of(const at::Tensor& tensor);
 /// "[4, 6]", for messages.
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
-/// LayoutError for a sparse tensor or one whose elements share memory (an expanded view): an in-place update of such
-/// a tensor would be wrong. DtypeError for one that is not floating point. `name` is the parameter's.
+/// LayoutError for a sparse tensor or one whose elements share memory (an expanded view): an
+/// in-place update of such a tensor would be wrong. DtypeError for one that is not floating point.
+/// `name` is the parameter's.
 void require_updatable(const at::Tensor& param, std::string_view name);
 
 }  // namespace steepest

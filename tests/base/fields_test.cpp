@@ -11,7 +11,8 @@ namespace {
 
 enum class Colour { kRed, kBlue };
 const auto& spellings(Colour) {
-  static constexpr Spelling<Colour> kAll[] = {{Colour::kRed, "red"}, {Colour::kBlue, "blue"}, {Colour::kRed, "rouge"}};
+  static constexpr Spelling<Colour> kAll[] = {
+      {Colour::kRed, "red"}, {Colour::kBlue, "blue"}, {Colour::kRed, "rouge"}};
   return kAll;
 }
 
@@ -42,7 +43,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 TEST(Fields, ValidOptionsPass) { EXPECT_NO_THROW(validate(Options{}, "o")); }
 
 TEST(Fields, EveryBrokenRuleIsInOneError) {
-  EXPECT_ERROR(ConfigError, validate(Options{.lr = -1, .betas = {0.9, 1}, .steps = 0, .eps = 0.0}, "o"),
+  EXPECT_ERROR(ConfigError,
+               validate(Options{.lr = -1, .betas = {0.9, 1}, .steps = 0, .eps = 0.0}, "o"),
                "o.lr is -1; it must be finite and not negative\n"
                "o.betas is [0.9, 1]; it must be two numbers, each in [0, 1)\n"
                "o.steps is 0; it must be 1 or more\n"
@@ -50,8 +52,10 @@ TEST(Fields, EveryBrokenRuleIsInOneError) {
 }
 
 TEST(Fields, NanAndInfinityBreakEveryRange) {
-  EXPECT_ERROR(ConfigError, validate(Options{.lr = kNan}, ""), "lr is nan; it must be finite and not negative");
-  for (const Range& range : {any_number(), at_least_zero(), above_zero(), decay_factor(), fraction()}) {
+  EXPECT_ERROR(ConfigError, validate(Options{.lr = kNan}, ""),
+               "lr is nan; it must be finite and not negative");
+  for (const Range& range :
+       {any_number(), at_least_zero(), above_zero(), decay_factor(), fraction()}) {
     EXPECT_FALSE(range.holds(kNan));
     EXPECT_FALSE(range.holds(std::numeric_limits<double>::infinity()));
     EXPECT_FALSE(range.holds(-std::numeric_limits<double>::infinity()));

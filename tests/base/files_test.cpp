@@ -31,19 +31,22 @@ TEST_F(FilesTest, ReadsWhatWasWritten) {
 }
 
 TEST_F(FilesTest, SaysWhatCannotBeRead) {
-  EXPECT_ERROR(IoError, read_file(folder / "no"), "reading " + (folder / "no").string() + " failed: No such file or directory");
-  EXPECT_ERROR(IoError, read_file(folder), "reading " + folder.string() + " failed: Is a directory");
+  EXPECT_ERROR(IoError, read_file(folder / "no"),
+               "reading " + (folder / "no").string() + " failed: No such file or directory");
+  EXPECT_ERROR(IoError, read_file(folder),
+               "reading " + folder.string() + " failed: Is a directory");
 }
 
 TEST_F(FilesTest, ReplacesDurablyInOrder) {
   std::vector<std::string> stages;
   replace_file(folder / "x", "new", [&](std::string_view stage) { stages.emplace_back(stage); });
   const std::string at = folder.string();
-  EXPECT_EQ(stages, (std::vector<std::string>{"write " + at + "/.x.tmp", "fsync " + at + "/.x.tmp", "rename " + at + "/x",
-                                              "fsync-folder " + at}));
+  EXPECT_EQ(stages, (std::vector<std::string>{"write " + at + "/.x.tmp", "fsync " + at + "/.x.tmp",
+                                              "rename " + at + "/x", "fsync-folder " + at}));
 }
 
-// Whatever stage fails, the old content stays until the new is there whole, and nothing is left over.
+// Whatever stage fails, the old content stays until the new is there whole, and nothing is left
+// over.
 TEST_F(FilesTest, AFailureLeavesTheOldContent) {
   for (const char* failing : {"write", "fsync ", "rename"}) {
     write_file(folder / "x", "old");
@@ -53,7 +56,8 @@ TEST_F(FilesTest, AFailureLeavesTheOldContent) {
                               }),
                  std::runtime_error);
     EXPECT_EQ(read_file(folder / "x"), "old") << failing;
-    EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1) << failing;
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1)
+        << failing;
   }
 }
 

@@ -7,7 +7,8 @@
 namespace steepest {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames{"lr", "betas", "weight_decay", "momentum", "nesterov"};
+constexpr std::array<std::string_view, 5> kNames{"lr", "betas", "weight_decay", "momentum",
+                                                 "nesterov"};
 
 TEST(Nearest, FindsSlipsOfTheFinger) {
   EXPECT_EQ(nearest("momentun", kNames), "momentum");

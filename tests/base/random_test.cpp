@@ -7,7 +7,8 @@
 namespace steepest {
 namespace {
 
-// Known answers of the Random123 distribution for philox4x32-10: counter and key all zeros, and all ones.
+// Known answers of the Random123 distribution for philox4x32-10: counter and key all zeros, and all
+// ones.
 TEST(CounterRandom, GivesPhiloxKnownAnswers) {
   EXPECT_EQ(static_cast<std::uint32_t>(CounterRandom(0).bits(0, 0)), 0x6627e8d5u);
   EXPECT_EQ(CounterRandom(0).bits(0, 0) >> 32, 0xe169c58du);

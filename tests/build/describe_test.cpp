@@ -11,7 +11,8 @@ TEST(Describe, GivesALineForEveryParameter) {
   params.add("up.weight", at::ones({8, 4}).set_requires_grad(true), "linear");
   params.add("norm.weight", at::ones({4}).set_requires_grad(true), "norm");
   params.add("frozen.weight", at::ones({4, 4}), "linear");
-  const std::string text = build_optimizer(MuonConfig{.lr = 0.02, .scalar_lr = 0.003}, params)->describe();
+  const std::string text =
+      build_optimizer(MuonConfig{.lr = 0.02, .scalar_lr = 0.003}, params)->describe();
   const auto line = [&](const std::string& name) {
     const auto start = text.find(name);
     return text.substr(start, text.find('\n', start) - start);

@@ -14,7 +14,8 @@ ParamSet one() {
 }
 
 TEST(FromYaml, BuildsWhatTheSectionSays) {
-  const auto optimizer = build_optimizer_from_yaml("_target_: torch.optim.AdamW\nlr: 2e-5\nbetas: [0.9, 0.95]\n", one());
+  const auto optimizer = build_optimizer_from_yaml(
+      "_target_: torch.optim.AdamW\nlr: 2e-5\nbetas: [0.9, 0.95]\n", one());
   EXPECT_EQ(optimizer->groups()[0]->rule(), "adamw");
   EXPECT_EQ(optimizer->groups()[0]->lr(), 2e-5);
   EXPECT_EQ(optimizer->groups()[0]->get("betas"), Json({0.9, 0.95}));

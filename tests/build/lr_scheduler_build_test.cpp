@@ -13,8 +13,10 @@ TEST(LRSchedulerBuild, SchedulesEveryGroupFromItsOwnBase) {
   params.add("up.weight", at::ones({8, 4}).set_requires_grad(true), "linear");
   params.add("norm.weight", at::ones({4}).set_requires_grad(true), "norm");
   const auto optimizer = build_optimizer(MuonConfig{.lr = 0.04, .scalar_lr = 0.004}, params);
-  const auto scheduler = LRSchedulerConfig{.lr_warmup_steps = 0, .lr_decay_style = DecayStyle::kLinear, .min_lr = 0.004}
-                             .build(*optimizer, {.max_steps = 100});
+  const auto scheduler =
+      LRSchedulerConfig{
+          .lr_warmup_steps = 0, .lr_decay_style = DecayStyle::kLinear, .min_lr = 0.004}
+          .build(*optimizer, {.max_steps = 100});
   EXPECT_NEAR(optimizer->groups()[0]->lr(), 0.04, 1e-15);
   scheduler->step(100);
   EXPECT_NEAR(optimizer->groups()[0]->lr(), 0.004, 1e-12);
@@ -25,8 +27,10 @@ TEST(LRSchedulerBuild, RefusesNonsense) {
   ParamSet params;
   params.add("w", at::ones({8, 4}).set_requires_grad(true), "linear");
   const auto optimizer = build_optimizer(AdamWConfig{.lr = 0.5}, params);
-  EXPECT_THROW((LRSchedulerConfig{.lr_warmup_steps = 200}.build(*optimizer, {.max_steps = 100})), ConfigError);
-  EXPECT_THROW((LRSchedulerConfig{.min_lr = -1}.build(*optimizer, {.max_steps = 100})), ConfigError);
+  EXPECT_THROW((LRSchedulerConfig{.lr_warmup_steps = 200}.build(*optimizer, {.max_steps = 100})),
+               ConfigError);
+  EXPECT_THROW((LRSchedulerConfig{.min_lr = -1}.build(*optimizer, {.max_steps = 100})),
+               ConfigError);
   EXPECT_EQ(optimizer->groups()[0]->lr(), 0.5);
 }
 

@@ -1,5 +1,5 @@
-#include <ATen/ops/full.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -42,7 +42,8 @@ const std::vector<OptimizerConfig> kConfigs{
     RuleConfig{.matrices = SGDOptions{.lr = 0.1, .momentum = 0.9}, .rest = SGDOptions{}},
     RuleConfig{.matrices = LionOptions{.lr = 0.1}, .rest = LionOptions{}}, MuonConfig{.lr = 0.1}};
 
-// Saved, loaded into parameters registered in another order, gone on: the bits of a run never interrupted.
+// Saved, loaded into parameters registered in another order, gone on: the bits of a run never
+// interrupted.
 TEST(OptimizerState, ResumesBitForBitWhateverTheOrder) {
   for (const OptimizerConfig& config : kConfigs) {
     Folder folder;
@@ -75,8 +76,9 @@ TEST(OptimizerState, ResumesBitForBitWhateverTheOrder) {
 
 TEST(OptimizerState, OptionsComeBack) {
   Folder folder;
-  const auto saved = build_optimizer(AdamWConfig{.lr = 0.37, .weight_decay = 0.2, .betas = {0.8, 0.9}, .eps = 1e-6},
-                                     params_of({"a"}, 1));
+  const auto saved = build_optimizer(
+      AdamWConfig{.lr = 0.37, .weight_decay = 0.2, .betas = {0.8, 0.9}, .eps = 1e-6},
+      params_of({"a"}, 1));
   Group* handle = saved->groups()[0];
   handle->schedule_lr(0.1);
   const fs::path path = saved->save(folder.path);
@@ -88,7 +90,8 @@ TEST(OptimizerState, OptionsComeBack) {
   EXPECT_EQ(kept->base_lr(), 0.37);
 }
 
-// Order of the two loads does not matter, nor does building the scheduler after the optimizer was loaded.
+// Order of the two loads does not matter, nor does building the scheduler after the optimizer was
+// loaded.
 TEST(OptimizerState, OptimizerAndSchedulerLoadInAnyOrder) {
   Folder folder;
   const Schedule shape{.style = DecayStyle::kLinear, .max_lr = 1, .decay_steps = 100};
@@ -128,9 +131,11 @@ TEST(OptimizerState, RefusesOtherModelsByNameAndChangesNothing) {
   saved->step();
   const fs::path path = saved->save(folder.path);
   const auto renamed = build_optimizer(AdamWConfig{.lr = 0.3}, params_of({"a", "c"}, 1));
-  EXPECT_ERROR(StateError, renamed->load(path),
-               path.string() + ": the parameters differ: not in the checkpoint: c; only there: b; state is matched by "
-                               "parameter name; load into the model it was saved from");
+  EXPECT_ERROR(
+      StateError, renamed->load(path),
+      path.string() +
+          ": the parameters differ: not in the checkpoint: c; only there: b; state is matched by "
+          "parameter name; load into the model it was saved from");
   EXPECT_EQ(renamed->groups()[0]->lr(), 0.3);
   ParamSet wide;
   wide.add("a", at::full({5, 4}, 1.0).set_requires_grad(true));
@@ -146,7 +151,8 @@ TEST(OptimizerState, RefusesOtherModelsByNameAndChangesNothing) {
 
 TEST(OptimizerState, SaysWhenNamesWereMadeUp) {
   const auto optimizer = build_optimizer(
-      AdamWConfig{}, ParamSet::from(std::vector<at::Tensor>{at::full({2}, 1.0).set_requires_grad(true)}));
+      AdamWConfig{},
+      ParamSet::from(std::vector<at::Tensor>{at::full({2}, 1.0).set_requires_grad(true)}));
   EXPECT_EQ(optimizer->snapshot().values["names"], "made up by position");
   EXPECT_EQ(optimizer->groups()[0]->params()[0], "param.0");
 }

@@ -95,8 +95,10 @@ TEST(Optimizer, SetsRatesOfAllGroupsAndRefusesUnknownOnes) {
 TEST(Optimizer, AGroupAddedLaterIsScheduled) {
   ParamSet params;
   params.add("a", param({1}));
-  const auto optimizer = build_optimizer(RuleConfig{.matrices = SGDOptions{.lr = 1}, .rest = SGDOptions{.lr = 1}}, params);
-  LRScheduler scheduler(*optimizer, {.style = DecayStyle::kCosine, .max_lr = 1, .decay_steps = 100});
+  const auto optimizer = build_optimizer(
+      RuleConfig{.matrices = SGDOptions{.lr = 1}, .rest = SGDOptions{.lr = 1}}, params);
+  LRScheduler scheduler(*optimizer,
+                        {.style = DecayStyle::kCosine, .max_lr = 1, .decay_steps = 100});
   scheduler.step(50);
   ParamSet more;
   more.add("b", param({1}));

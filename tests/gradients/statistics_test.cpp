@@ -16,7 +16,8 @@ namespace {
 
 TEST(GradientStatistics, CountsByHand) {
   const at::Tensor a = at::full({2, 2}, 3.0), b = at::zeros({3});
-  const GradientStats stats = gradient_statistics(std::vector<at::Tensor>{a, {}, b, at::empty({0})});
+  const GradientStats stats =
+      gradient_statistics(std::vector<at::Tensor>{a, {}, b, at::empty({0})});
   EXPECT_EQ(stats.sum_of_squares, 36);
   EXPECT_EQ(stats.norm(), 6);
   EXPECT_EQ(stats.zeros, 3);
@@ -44,7 +45,9 @@ TEST(GradientStatistics, DoesNotOverflowInFp32) {
 TEST(GradientStatistics, StridesTypesAndThreadsDoNotShow) {
   const at::Tensor a = at::randn({301, 517});
   const at::Tensor turned = a.t().contiguous().t();
-  const auto sum = [](const at::Tensor& tensor) { return gradient_statistics(std::vector<at::Tensor>{tensor}).sum_of_squares; };
+  const auto sum = [](const at::Tensor& tensor) {
+    return gradient_statistics(std::vector<at::Tensor>{tensor}).sum_of_squares;
+  };
   const int threads = at::get_num_threads();
   const double two = sum(a);
   EXPECT_EQ(sum(turned), two);

@@ -40,13 +40,16 @@ TEST(CoefficientSets, KeepSingularValuesNearOne) {
 
 TEST(CoefficientSets, RefusePartialCycles) {
   EXPECT_ERROR(ConfigError, coefficient_schedule(coefficients(CoefficientSet::kQuintic), 6, false),
-               "6 Newton-Schulz steps do not go through a list of 5 coefficients a whole number of times; a restarted list "
-               "maps values near 1 close to 0 or below, which can turn the update around; take a multiple of 5, or set "
+               "6 Newton-Schulz steps do not go through a list of 5 coefficients a whole number of "
+               "times; a restarted list "
+               "maps values near 1 close to 0 or below, which can turn the update around; take a "
+               "multiple of 5, or set "
                "allow_partial_cycle");
   EXPECT_EQ(coefficient_schedule(coefficients(CoefficientSet::kQuintic), 6, true)[5],
             coefficients(CoefficientSet::kQuintic)[0]);
   EXPECT_EQ(coefficient_schedule(coefficients(CoefficientSet::kSimple), 7, false).size(), 7u);
-  EXPECT_ERROR(ConfigError, coefficient_schedule({}, 5, false), "the list of Newton-Schulz coefficients is empty");
+  EXPECT_ERROR(ConfigError, coefficient_schedule({}, 5, false),
+               "the list of Newton-Schulz coefficients is empty");
   EXPECT_ERROR(ConfigError, coefficient_schedule(coefficients(CoefficientSet::kSimple), 0, false),
                "Newton-Schulz takes 0 steps; it needs at least 1");
 }

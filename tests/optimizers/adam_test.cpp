@@ -1,5 +1,6 @@
 #include "steepest/optimizers/adam.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
@@ -58,7 +59,8 @@ TEST_P(AdamWByHand, MovesOneWeight) {
   for (const double g : GetParam().grads) w = one.step(g);
   EXPECT_NEAR(w, GetParam().want, 1e-8);
 }
-INSTANTIATE_TEST_SUITE_P(, AdamWByHand, testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(, AdamWByHand, testing::ValuesIn(kCases),
+                         [](const auto& each) { return each.param.name; });
 
 // Every update of a constant gradient has the size lr: the step count is kept and used.
 TEST(AdamW, AConstantGradientMovesByLrEachStep) {
@@ -93,16 +95,24 @@ at::Tensor three_steps(auto rule, auto options) {
   return w;
 }
 void expect_row(const at::Tensor& w, std::array<double, 4> want) {
-  for (int i = 0; i < 4; ++i) EXPECT_NEAR(w[0][i].item<double>(), want[static_cast<std::size_t>(i)], 1e-8);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_NEAR(w[0][i].item<double>(), want[static_cast<std::size_t>(i)], 1e-8);
 }
 
 TEST(Adam, GivesTheWorkedRows) {
-  expect_row(three_steps(AdamWRule{}, AdamWOptions{.lr = 1e-2, .weight_decay = 0.1}), {0.22127068, 0.43617686, 0.45950661, 0.40140878});
-  expect_row(three_steps(AdamRule{}, AdamOptions{.lr = 1e-2, .weight_decay = 0.1}), {0.21322535, 0.43605134, 0.45830255, 0.40036784});
-  expect_row(three_steps(AdamRule{}, AdamOptions{.lr = 1e-2, .weight_decay = 0.1, .decoupled_weight_decay = true}),
+  expect_row(three_steps(AdamWRule{}, AdamWOptions{.lr = 1e-2, .weight_decay = 0.1}),
              {0.22127068, 0.43617686, 0.45950661, 0.40140878});
-  expect_row(three_steps(AdamWRule{}, AdamWOptions{.lr = 1e-2, .betas = {0.9, 0.5}, .weight_decay = 0.1, .amsgrad = true}),
-             {0.21889080, 0.43573536, 0.45852231, 0.40184739});
+  expect_row(three_steps(AdamRule{}, AdamOptions{.lr = 1e-2, .weight_decay = 0.1}),
+             {0.21322535, 0.43605134, 0.45830255, 0.40036784});
+  expect_row(
+      three_steps(AdamRule{},
+                  AdamOptions{.lr = 1e-2, .weight_decay = 0.1, .decoupled_weight_decay = true}),
+      {0.22127068, 0.43617686, 0.45950661, 0.40140878});
+  expect_row(
+      three_steps(
+          AdamWRule{},
+          AdamWOptions{.lr = 1e-2, .betas = {0.9, 0.5}, .weight_decay = 0.1, .amsgrad = true}),
+      {0.21889080, 0.43573536, 0.45852231, 0.40184739});
 }
 
 TEST(AdamW, TheFactorIsTheGradients) {
@@ -121,10 +131,12 @@ TEST(AdamW, SixteenBitWeightsRoundOnce) {
   EXPECT_EQ(w[0].item<double>(), 0.98828125);  // 0.99 to the nearest bf16
 }
 
-// An element's result depends on its values alone: not on its position, the tensor's length or its strides.
+// An element's result depends on its values alone: not on its position, the tensor's length or its
+// strides.
 TEST(AdamW, PositionLengthAndStridesDoNotShow) {
   rc::check([] {
-    const auto rows = *rc::gen::inRange<std::int64_t>(1, 9), cols = *rc::gen::inRange<std::int64_t>(1, 40);
+    const auto rows = *rc::gen::inRange<std::int64_t>(1, 9),
+               cols = *rc::gen::inRange<std::int64_t>(1, 40);
     const at::Tensor start = at::randn({rows, cols}), grad = at::randn({rows, cols});
     const AdamWOptions o{.lr = 0.1, .weight_decay = 0.3};
     const auto run = [&](const at::Tensor& w, const at::Tensor& g) {
@@ -140,7 +152,8 @@ TEST(AdamW, PositionLengthAndStridesDoNotShow) {
     RC_ASSERT(base.t().equal(whole));
     for (std::int64_t r = 0; r < rows; ++r)
       RC_ASSERT(run(start[r].clone(), grad[r]).equal(whole[r]));
-    const at::Tensor one = run(start[0][cols - 1].clone().reshape({1}), grad[0][cols - 1].reshape({1}));
+    const at::Tensor one =
+        run(start[0][cols - 1].clone().reshape({1}), grad[0][cols - 1].reshape({1}));
     RC_ASSERT(one[0].item<float>() == whole[0][cols - 1].item<float>());
   });
 }

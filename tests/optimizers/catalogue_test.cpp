@@ -25,7 +25,8 @@ TEST(Catalogue, DefaultsAreValidAndEveryFieldHasHelp) {
     EXPECT_NO_THROW(validate(default_options(each), each.name));
     std::visit(
         [](const auto& options) {
-          for_each_field<std::decay_t<decltype(options)>>([](const auto& field) { EXPECT_FALSE(field.help.empty()) << field.name; });
+          for_each_field<std::decay_t<decltype(options)>>(
+              [](const auto& field) { EXPECT_FALSE(field.help.empty()) << field.name; });
         },
         default_options(each));
   }

@@ -8,7 +8,8 @@ namespace steepest {
 namespace {
 
 TEST(MuonOptions, PresetsAreTheOriginals) {
-  const MuonOptions torch = MuonOptions::torch(), dion = MuonOptions::dion(), kj = MuonOptions::kj();
+  const MuonOptions torch = MuonOptions::torch(), dion = MuonOptions::dion(),
+                    kj = MuonOptions::kj();
   EXPECT_EQ(torch.lr, 1e-3);
   EXPECT_EQ(torch.weight_decay, 0.1);
   EXPECT_TRUE(torch.nesterov);
@@ -23,7 +24,8 @@ TEST(MuonOptions, PresetsAreTheOriginals) {
   EXPECT_EQ(kj.lr, 0.02);
   EXPECT_EQ(kj.weight_decay, 0);
   EXPECT_EQ(kj.missing_gradient, MissingGradient::kZero);
-  for (const MuonOptions& each : {torch, dion, kj, MuonOptions{}}) EXPECT_NO_THROW(validate(each, "muon"));
+  for (const MuonOptions& each : {torch, dion, kj, MuonOptions{}})
+    EXPECT_NO_THROW(validate(each, "muon"));
 }
 
 TEST(MuonOptions, ScaleModesHaveTheNamesOfEveryLibrary) {
@@ -34,13 +36,18 @@ TEST(MuonOptions, ScaleModesHaveTheNamesOfEveryLibrary) {
 }
 
 TEST(MuonOptions, RefusesNonsense) {
-  EXPECT_ERROR(ConfigError, validate(MuonOptions{.momentum = 1}, "m"), "m.momentum is 1; it must be in [0, 1)");
-  EXPECT_ERROR(ConfigError, validate(MuonOptions{.steps = 0}, "m"), "m.steps is 0; it must be in 1 .. 99");
-  EXPECT_ERROR(ConfigError, validate(MuonOptions{.steps = 100}, "m"), "m.steps is 100; it must be in 1 .. 99");
+  EXPECT_ERROR(ConfigError, validate(MuonOptions{.momentum = 1}, "m"),
+               "m.momentum is 1; it must be in [0, 1)");
+  EXPECT_ERROR(ConfigError, validate(MuonOptions{.steps = 0}, "m"),
+               "m.steps is 0; it must be in 1 .. 99");
+  EXPECT_ERROR(ConfigError, validate(MuonOptions{.steps = 100}, "m"),
+               "m.steps is 100; it must be in 1 .. 99");
   EXPECT_ERROR(ConfigError, validate(MuonOptions{.custom_coefficients = {1, 2}}, "m"),
                "m.custom_coefficients is [1, 2]; it must be three numbers for each iteration");
-  EXPECT_ERROR(ConfigError, validate(MuonOptions{.coefficients = CoefficientSet::kQuintic, .steps = 6}, "m"),
-               "m.steps is 6; it must be a multiple of the 5 coefficients of the list; or set allow_partial_cycle: a "
+  EXPECT_ERROR(ConfigError,
+               validate(MuonOptions{.coefficients = CoefficientSet::kQuintic, .steps = 6}, "m"),
+               "m.steps is 6; it must be a multiple of the 5 coefficients of the list; or set "
+               "allow_partial_cycle: a "
                "restarted list can turn the update around");
   EXPECT_ERROR(ConfigError, validate(MuonOptions{.compute_dtype = Dtype::kInt32}, "m"),
                "m.compute_dtype is int32; it must be a floating point type");

@@ -1,5 +1,6 @@
 #include "steepest/optimizers/muon.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
@@ -50,8 +51,10 @@ TEST(Muon, GivesTheWorkedValuesOfEveryDialect) {
   expect_corners(torch.w, 0.19799261, -0.09340622, 1.42272818);
   EXPECT_NEAR(torch.s.momentum_buffer.norm().item<double>(), 0.10607744, 1e-8);
   expect_corners(two_steps(4, 6, exact(MuonOptions::kj())).w, 0.20068979, -0.09179705, 1.42139290);
-  expect_corners(two_steps(6, 4, exact(MuonOptions::dion())).w, 0.19758739, -0.09564401, 1.41104680);
-  expect_corners(two_steps(6, 4, exact(MuonOptions::torch())).w, 0.19808736, -0.10040919, 1.40899679);
+  expect_corners(two_steps(6, 4, exact(MuonOptions::dion())).w, 0.19758739, -0.09564401,
+                 1.41104680);
+  expect_corners(two_steps(6, 4, exact(MuonOptions::torch())).w, 0.19808736, -0.10040919,
+                 1.40899679);
 }
 
 at::Tensor update_of(const at::Tensor& g, const MuonOptions& o) {
@@ -62,7 +65,8 @@ at::Tensor update_of(const at::Tensor& g, const MuonOptions& o) {
   return w.neg();
 }
 
-// The factor comes from the flattened matrix: 0.2 sqrt(max(64, 288)), not from the first two dimensions.
+// The factor comes from the flattened matrix: 0.2 sqrt(max(64, 288)), not from the first two
+// dimensions.
 TEST(Muon, ConvolutionsScaleByTheFlattenedShape) {
   MuonOptions o = exact({.lr = 1, .weight_decay = 0, .scale = ScaleMode::kMatchRmsAdamW});
   const at::Tensor g = at::randn({64, 32, 3, 3}, at::kDouble);
@@ -75,7 +79,8 @@ TEST(Muon, ConvolutionsScaleByTheFlattenedShape) {
 // One row has one singular value, which the polynomial maps from 1 to 0.696.
 TEST(Muon, ARowMovesAlongItsGradient) {
   const at::Tensor g = at::randn({1, 16}, at::kDouble);
-  const at::Tensor u = update_of(g, exact({.lr = 1, .nesterov = false, .weight_decay = 0, .scale = ScaleMode::kNone}));
+  const at::Tensor u = update_of(
+      g, exact({.lr = 1, .nesterov = false, .weight_decay = 0, .scale = ScaleMode::kNone}));
   EXPECT_NEAR(u.norm().item<double>(), 0.696, 0.007);
   EXPECT_NEAR((u * g).sum().item<double>() / (u.norm() * g.norm()).item<double>(), 1, 1e-9);
 }
@@ -83,7 +88,8 @@ TEST(Muon, ARowMovesAlongItsGradient) {
 TEST(Muon, BatchesOfExpertsAreTheirSlices) {
   MuonOptions o = exact(MuonOptions::dion());
   const at::Tensor g = at::randn({3, 4, 6}, at::kDouble), all = update_of(g, o);
-  for (std::int64_t i = 0; i < 3; ++i) EXPECT_LT((all[i] - update_of(g[i], o)).norm().item<double>(), 1e-12);
+  for (std::int64_t i = 0; i < 3; ++i)
+    EXPECT_LT((all[i] - update_of(g[i], o)).norm().item<double>(), 1e-12);
 }
 
 TEST(Muon, EqualShapesInOneStepAreTheSameAsAlone) {
@@ -117,7 +123,8 @@ TEST(Muon, GradientsOfAnySizeGiveTheSameUpdate) {
   }
 }
 
-// The momentum is never changed by its orthogonalization, not even where types would let it be done in place.
+// The momentum is never changed by its orthogonalization, not even where types would let it be done
+// in place.
 TEST(Muon, OrthogonalizingLeavesTheMomentumAlone) {
   MuonOptions o = MuonOptions::torch();
   o.nesterov = false;
@@ -139,7 +146,8 @@ TEST(Muon, AZeroGradientDecaysAndNothingElse) {
 
 TEST(Muon, RefusesVectors) {
   EXPECT_ERROR(ShapeError, MuonRule::require(at::zeros({4}), {}, "norm.weight"),
-               "parameter norm.weight of shape [4] was given to muon; muon orthogonalizes matrices; a vector has no singular "
+               "parameter norm.weight of shape [4] was given to muon; muon orthogonalizes "
+               "matrices; a vector has no singular "
                "values to even out; put it into a group of adamw, as build_optimizer does");
   EXPECT_THROW(MuonRule::require(at::zeros({}), {}, "scale"), ShapeError);
 }

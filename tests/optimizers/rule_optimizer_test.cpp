@@ -42,7 +42,9 @@ TEST(RuleOptimizer, AllocatingStateIsInert) {
 TEST(RuleOptimizer, AGroupsOptionsWinEvenWhereTheyEqualADefault) {
   const at::Tensor a = param(), b = param();
   std::vector<RuleGroup<AdamWOptions>> groups;
-  groups.push_back({.params = {a}, .options = {.lr = 1e-3, .weight_decay = 0.01}});  // both are AdamWOptions' defaults
+  groups.push_back(
+      {.params = {a},
+       .options = {.lr = 1e-3, .weight_decay = 0.01}});  // both are AdamWOptions' defaults
   groups.push_back({.params = {b}, .options = {.lr = 0.5}});
   AdamW optimizer(groups, {.lr = 0.7, .weight_decay = 0.9});
   EXPECT_EQ(optimizer.options(0).lr, 1e-3);
@@ -53,12 +55,15 @@ TEST(RuleOptimizer, AGroupsOptionsWinEvenWhereTheyEqualADefault) {
 TEST(RuleOptimizer, RefusesBeforeAnythingIsBuilt) {
   const at::Tensor p = param();
   EXPECT_ERROR(ConfigError, AdamW({p}, {.lr = -1, .eps = -1}),
-               "adamw.lr is -1; it must be finite and not negative\nadamw.eps is -1; it must be finite and not negative");
+               "adamw.lr is -1; it must be finite and not negative\nadamw.eps is -1; it must be "
+               "finite and not negative");
   EXPECT_ERROR(ConfigError, AdamW({p, p}),
-               "parameter 1 of group 0 is given twice; it would be updated twice a step; give every parameter once");
+               "parameter 1 of group 0 is given twice; it would be updated twice a step; give "
+               "every parameter once");
   EXPECT_THROW(Muon({param({3})}), ShapeError);
   EXPECT_ERROR(ConfigError, AdamW({p * 2}),
-               "parameter 0 of group 0 is not a leaf; gradients gather in leaves alone; give the tensor that the module holds");
+               "parameter 0 of group 0 is not a leaf; gradients gather in leaves alone; give the "
+               "tensor that the module holds");
 }
 
 TEST(RuleOptimizer, AddsGroupsAndRefusesRepeatedOnes) {
@@ -71,10 +76,18 @@ TEST(RuleOptimizer, AddsGroupsAndRefusesRepeatedOnes) {
   optimizer.step();
   EXPECT_EQ(a[0][0].item<double>(), 0);
   EXPECT_EQ(b[0][0].item<double>(), 0.5);
-  // Through the base class libtorch takes anything; the next step looks, before it changes anything.
-  static_cast<torch::optim::Optimizer&>(optimizer).add_param_group(torch::optim::OptimizerParamGroup({a}));
+}
+
+// Through the base class libtorch takes a parameter that has no state yet a second time; the next
+// step looks first.
+TEST(RuleOptimizer, GroupsThatCameThroughTheBaseClassAreCheckedBeforeTheStep) {
+  const at::Tensor a = param();
+  SGD optimizer({a}, {.lr = 1});
+  static_cast<torch::optim::Optimizer&>(optimizer).add_param_group(
+      torch::optim::OptimizerParamGroup({a}));
+  grad(a, 1);
   EXPECT_THROW(optimizer.step(), ConfigError);
-  EXPECT_EQ(a[0][0].item<double>(), 0);
+  EXPECT_EQ(a[0][0].item<double>(), 1);
 }
 
 TEST(RuleOptimizer, MissingGradientsSkipAndZeroGradWorks) {
@@ -105,7 +118,7 @@ TEST(RuleOptimizer, LibtorchsSchedulersDriveIt) {
   const at::Tensor p = param();
   Lion optimizer({p}, {.lr = 1});
   torch::optim::StepLR scheduler(optimizer, 2, 0.1);
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 3; ++i) {  // libtorch's StepLR counts from its first call
     grad(p, 1);
     optimizer.step();
     scheduler.step();
@@ -141,7 +154,8 @@ void round_trip(typename Optimizer::Options options) {
 }
 
 TEST(RuleOptimizer, SavesAndLoadsBitForBitWithAllOptions) {
-  round_trip<AdamW>({.lr = 0.37, .betas = {0.8, 0.9}, .eps = 1e-6, .weight_decay = 0.2, .amsgrad = true});
+  round_trip<AdamW>(
+      {.lr = 0.37, .betas = {0.8, 0.9}, .eps = 1e-6, .weight_decay = 0.2, .amsgrad = true});
   round_trip<Adam>({.lr = 0.37, .weight_decay = 0.2});
   round_trip<SGD>({.lr = 0.01, .momentum = 0.9, .nesterov = true});
   round_trip<Lion>({.lr = 0.01});
@@ -161,16 +175,19 @@ TEST(RuleOptimizer, RefusesArchivesThatDoNotFitAndChangesNothing) {
   AdamW other({b}, {.lr = 0.1});
   std::stringstream one(text), two(text), three(text);
   EXPECT_ERROR(StateError, torch::load(other, one),
-               "state exp_avg of parameter 0 of group 0 has shape [5, 4], here it is [4, 4]; a state must have the shape of "
+               "state exp_avg of parameter 0 of group 0 has shape [5, 4], here it is [4, 4]; a "
+               "state must have the shape of "
                "its parameter; load into the model it was saved from");
   EXPECT_EQ(other.options().lr, 0.1);
   EXPECT_EQ(other.state_of(b), nullptr);
   SGD sgd({a});
   EXPECT_ERROR(StateError, torch::load(sgd, two),
-               "the archive holds the rule 'adamw', this optimizer is 'sgd'; a rule's state means nothing to another rule");
+               "the archive holds the rule 'adamw', this optimizer is 'sgd'; a rule's state means "
+               "nothing to another rule");
   AdamW wide({a, param()});
   EXPECT_ERROR(StateError, torch::load(wide, three),
-               "group 0 of the archive holds 1 parameters, here it has 2; build the optimizer as it was when saved");
+               "group 0 of the archive holds 1 parameters, here it has 2; build the optimizer as "
+               "it was when saved");
 }
 
 TEST(RuleOptimizer, ABadOptionSetBetweenStepsIsCaughtBeforeTheStep) {

@@ -52,16 +52,21 @@ TEST(SGD, GivesTheWorkedRows) {
     return w;
   };
   const auto expect = [](const at::Tensor& w, std::array<double, 4> want) {
-    for (int i = 0; i < 4; ++i) EXPECT_NEAR(w[0][i].item<double>(), want[static_cast<std::size_t>(i)], 1e-8);
+    for (int i = 0; i < 4; ++i)
+      EXPECT_NEAR(w[0][i].item<double>(), want[static_cast<std::size_t>(i)], 1e-8);
   };
-  expect(run({.lr = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.1}), {0.22483320, 0.51779282, 0.45260910, 0.30001887});
-  expect(run({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1, .nesterov = true}), {0.25517870, 0.60228438, 0.44057150, 0.27458321});
+  expect(run({.lr = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.1}),
+         {0.22483320, 0.51779282, 0.45260910, 0.30001887});
+  expect(run({.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1, .nesterov = true}),
+         {0.25517870, 0.60228438, 0.44057150, 0.27458321});
 }
 
 TEST(SGD, RefusesNesterovWithoutMomentum) {
-  EXPECT_ERROR(ConfigError, validate(SGDOptions{.nesterov = true}, "sgd"),
-               "sgd.nesterov is true; it must be false unless momentum is above 0 and dampening is 0");
-  EXPECT_THROW(validate(SGDOptions{.momentum = 0.9, .dampening = 0.1, .nesterov = true}, "sgd"), ConfigError);
+  EXPECT_ERROR(
+      ConfigError, validate(SGDOptions{.nesterov = true}, "sgd"),
+      "sgd.nesterov is true; it must be false unless momentum is above 0 and dampening is 0");
+  EXPECT_THROW(validate(SGDOptions{.momentum = 0.9, .dampening = 0.1, .nesterov = true}, "sgd"),
+               ConfigError);
   EXPECT_NO_THROW(validate(SGDOptions{.momentum = 0.9, .nesterov = true}, "sgd"));
 }
 

@@ -22,7 +22,8 @@ struct Model : torch::nn::Module {
   Model() {
     wte = register_module("wte", torch::nn::Embedding(16, 4));
     block = register_module("block", Block());
-    lm_head = register_module("lm_head", torch::nn::Linear(torch::nn::LinearOptions(4, 16).bias(false)));
+    lm_head =
+        register_module("lm_head", torch::nn::Linear(torch::nn::LinearOptions(4, 16).bias(false)));
     scale = register_parameter("scale", torch::ones({1}));
   }
   torch::nn::Embedding wte{nullptr};

@@ -12,7 +12,8 @@ namespace {
 at::Tensor w() { return at::ones({2, 2}).set_requires_grad(true); }
 
 TEST(ParamSet, KeepsOrderAndNames) {
-  const auto set = ParamSet::from(std::vector<std::pair<std::string, at::Tensor>>{{"module.a", w()}, {"b", w()}});
+  const auto set = ParamSet::from(
+      std::vector<std::pair<std::string, at::Tensor>>{{"module.a", w()}, {"b", w()}});
   ASSERT_EQ(set.size(), 2u);
   EXPECT_EQ(set[0].info.name, "a");
   EXPECT_FALSE(set.anonymous());
@@ -22,7 +23,8 @@ TEST(ParamSet, KeepsOrderAndNames) {
 
 TEST(ParamSet, TiedParametersStandOnce) {
   const at::Tensor shared = w();
-  const auto set = ParamSet::from(std::vector<std::pair<std::string, at::Tensor>>{{"wte.weight", shared}, {"lm_head.weight", shared}});
+  const auto set = ParamSet::from(std::vector<std::pair<std::string, at::Tensor>>{
+      {"wte.weight", shared}, {"lm_head.weight", shared}});
   ASSERT_EQ(set.size(), 1u);
   EXPECT_EQ(set[0].info.aliases, std::vector<std::string>{"lm_head.weight"});
   EXPECT_EQ(set.find("lm_head.weight"), &set[0]);
@@ -33,16 +35,19 @@ TEST(ParamSet, TensorsWithoutNamesGetSome) {
   EXPECT_TRUE(set.anonymous());
   EXPECT_EQ(set[1].info.name, "param.1");
   const at::Tensor twice = w();
-  EXPECT_ERROR(ConfigError, ParamSet::from(std::vector<at::Tensor>{twice, twice}),
-               "tensor 1 is given twice; it would be updated twice a step; give every parameter once");
+  EXPECT_ERROR(
+      ConfigError, ParamSet::from(std::vector<at::Tensor>{twice, twice}),
+      "tensor 1 is given twice; it would be updated twice a step; give every parameter once");
 }
 
 TEST(ParamSet, RefusesBadNamesAndTensors) {
   ParamSet set;
   set.add("a", w());
   EXPECT_ERROR(ConfigError, set.add("module.a", w()),
-               "two parameters have the name a; state and options are matched by name; give each its own name");
-  EXPECT_ERROR(ConfigError, set.add("", w()), "a parameter has an empty name; name every parameter, or none");
+               "two parameters have the name a; state and options are matched by name; give each "
+               "its own name");
+  EXPECT_ERROR(ConfigError, set.add("", w()),
+               "a parameter has an empty name; name every parameter, or none");
   EXPECT_THROW(set.add("b", {}), ConfigError);
   EXPECT_THROW(set.add("b", at::ones({2, 2}).to_sparse()), LayoutError);
   EXPECT_EQ(set.size(), 1u);
@@ -54,7 +59,8 @@ TEST(ParamSet, RolesCanBeSet) {
   EXPECT_EQ(set[0].info.role, Role::kHidden);
   set.set_role("table", Role::kEmbedding);
   EXPECT_EQ(set.infos()[0].role, Role::kEmbedding);
-  EXPECT_ERROR(ConfigError, set.set_role("tabel", Role::kNorm), "there is no parameter 'tabel'; did you mean 'table'?");
+  EXPECT_ERROR(ConfigError, set.set_role("tabel", Role::kNorm),
+               "there is no parameter 'tabel'; did you mean 'table'?");
 }
 
 TEST(ParamSet, FrozenParametersAreKnownAsSuch) {

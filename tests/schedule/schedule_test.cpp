@@ -11,29 +11,45 @@ namespace steepest {
 namespace {
 
 TEST(Schedule, WithoutWarmUpTheFirstStepHasTheFullRate) {
-  for (const DecayStyle style : {DecayStyle::kConstant, DecayStyle::kLinear, DecayStyle::kCosine, DecayStyle::kInverseSquareRoot})
-    EXPECT_EQ((Schedule{.style = style, .max_lr = 0.5, .decay_steps = 10}.at(0)), 0.5) << spelling(style);
+  for (const DecayStyle style : {DecayStyle::kConstant, DecayStyle::kLinear, DecayStyle::kCosine,
+                                 DecayStyle::kInverseSquareRoot})
+    EXPECT_EQ((Schedule{.style = style, .max_lr = 0.5, .decay_steps = 10}.at(0)), 0.5)
+        << spelling(style);
 }
 
 TEST(Schedule, WarmsUpInAStraightLine) {
-  const Schedule s{.style = DecayStyle::kCosine, .max_lr = 1, .init_lr = 0.2, .warmup_steps = 4, .decay_steps = 10};
+  const Schedule s{.style = DecayStyle::kCosine,
+                   .max_lr = 1,
+                   .init_lr = 0.2,
+                   .warmup_steps = 4,
+                   .decay_steps = 10};
   EXPECT_DOUBLE_EQ(s.at(0), 0.2);
   EXPECT_DOUBLE_EQ(s.at(1), 0.4);
   EXPECT_DOUBLE_EQ(s.at(4), 1.0);
 }
 
-// Half way between warm-up and the end: linear 1/2, cosine 1/2; a quarter of the way: 3/4 and (cos(pi/4) + 1) / 2.
+// Half way between warm-up and the end: linear 1/2, cosine 1/2; a quarter of the way: 3/4 and
+// (cos(pi/4) + 1) / 2.
 TEST(Schedule, DecaysByItsStyle) {
-  const Schedule linear{.style = DecayStyle::kLinear, .max_lr = 1, .min_lr = 0.1, .warmup_steps = 2, .decay_steps = 10};
+  const Schedule linear{.style = DecayStyle::kLinear,
+                        .max_lr = 1,
+                        .min_lr = 0.1,
+                        .warmup_steps = 2,
+                        .decay_steps = 10};
   EXPECT_DOUBLE_EQ(linear.at(6), 0.55);
   EXPECT_DOUBLE_EQ(linear.at(4), 0.775);
   EXPECT_DOUBLE_EQ(linear.at(10), 0.1);
   EXPECT_DOUBLE_EQ(linear.at(1000), 0.1);
-  const Schedule cosine{.style = DecayStyle::kCosine, .max_lr = 1, .warmup_steps = 2, .decay_steps = 10};
+  const Schedule cosine{
+      .style = DecayStyle::kCosine, .max_lr = 1, .warmup_steps = 2, .decay_steps = 10};
   EXPECT_DOUBLE_EQ(cosine.at(6), 0.5);
   EXPECT_DOUBLE_EQ(cosine.at(4), (std::sqrt(0.5) + 1) / 2);
   EXPECT_DOUBLE_EQ(cosine.at(10), 0);
-  const Schedule root{.style = DecayStyle::kInverseSquareRoot, .max_lr = 1, .min_lr = 0.3, .warmup_steps = 4, .decay_steps = 100};
+  const Schedule root{.style = DecayStyle::kInverseSquareRoot,
+                      .max_lr = 1,
+                      .min_lr = 0.3,
+                      .warmup_steps = 4,
+                      .decay_steps = 100};
   EXPECT_DOUBLE_EQ(root.at(16), 0.5);
   EXPECT_DOUBLE_EQ(root.at(64), 0.3);  // 0.25 would be below the floor
   EXPECT_DOUBLE_EQ(root.at(101), 0.3);
@@ -41,8 +57,12 @@ TEST(Schedule, DecaysByItsStyle) {
 }
 
 TEST(Schedule, WarmupStableDecay) {
-  Schedule s{.style = DecayStyle::kWarmupStableDecay, .max_lr = 1, .min_lr = 0.1, .decay_steps = 100,
-             .wsd_style = WsdDecay::kLinear, .wsd_decay_steps = 20};
+  Schedule s{.style = DecayStyle::kWarmupStableDecay,
+             .max_lr = 1,
+             .min_lr = 0.1,
+             .decay_steps = 100,
+             .wsd_style = WsdDecay::kLinear,
+             .wsd_decay_steps = 20};
   EXPECT_EQ(s.at(0), 1);
   EXPECT_EQ(s.at(80), 1);
   EXPECT_DOUBLE_EQ(s.at(90), 0.55);
@@ -57,14 +77,18 @@ TEST(Schedule, WarmupStableDecay) {
 
 TEST(Schedule, RefusesLengthsAndRatesThatMakeNoSense) {
   const auto wsd = [](std::int64_t length) {
-    return Schedule{.style = DecayStyle::kWarmupStableDecay, .decay_steps = 100, .wsd_decay_steps = length};
+    return Schedule{
+        .style = DecayStyle::kWarmupStableDecay, .decay_steps = 100, .wsd_decay_steps = length};
   };
-  EXPECT_ERROR(ConfigError, validate(wsd(120), "s"),
-               "s.wsd_decay_steps is 120; it must be above 0 and at most decay_steps - warmup_steps (100)");
+  EXPECT_ERROR(
+      ConfigError, validate(wsd(120), "s"),
+      "s.wsd_decay_steps is 120; it must be above 0 and at most decay_steps - warmup_steps (100)");
   EXPECT_THROW(validate(wsd(-1), "s"), ConfigError);
   EXPECT_THROW(validate(wsd(0), "s"), ConfigError);
-  EXPECT_ERROR(ConfigError, validate(Schedule{.max_lr = 1, .min_lr = 2}, "s"), "s.min_lr is 2; it must be at most max_lr (1)");
-  EXPECT_ERROR(ConfigError, validate(Schedule{.max_lr = 1, .init_lr = 2}, "s"), "s.init_lr is 2; it must be at most max_lr (1)");
+  EXPECT_ERROR(ConfigError, validate(Schedule{.max_lr = 1, .min_lr = 2}, "s"),
+               "s.min_lr is 2; it must be at most max_lr (1)");
+  EXPECT_ERROR(ConfigError, validate(Schedule{.max_lr = 1, .init_lr = 2}, "s"),
+               "s.init_lr is 2; it must be at most max_lr (1)");
   EXPECT_ERROR(ConfigError, validate(Schedule{.warmup_steps = 10, .decay_steps = 10}, "s"),
                "s.warmup_steps is 10; it must be below decay_steps (10)");
   EXPECT_THROW(validate(Schedule{.warmup_steps = -1}, "s"), ConfigError);

@@ -8,7 +8,9 @@
 namespace steepest {
 namespace {
 
-Group adamw() { return Group("all", AdamWOptions{.lr = 0.1, .weight_decay = 0.2}, {"a", "b"}, "one rule for all"); }
+Group adamw() {
+  return Group("all", AdamWOptions{.lr = 0.1, .weight_decay = 0.2}, {"a", "b"}, "one rule for all");
+}
 
 TEST(Group, HoldsWhatItWasBuiltWith) {
   const Group group = adamw();
@@ -54,7 +56,8 @@ TEST(Group, RefusesWhatTheRuleDoesNotHave) {
 
 TEST(Group, RefusesValuesOutOfRangeAndChangesNothing) {
   Group group = adamw();
-  EXPECT_ERROR(ConfigError, group.set("lr", -1), "all.lr is -1; it must be finite and not negative");
+  EXPECT_ERROR(ConfigError, group.set("lr", -1),
+               "all.lr is -1; it must be finite and not negative");
   EXPECT_ERROR(ConfigError, group.schedule_lr(std::numeric_limits<double>::quiet_NaN()),
                "all.lr is nan; it must be finite and not negative");
   EXPECT_EQ(group.lr(), 0.1);
@@ -62,8 +65,11 @@ TEST(Group, RefusesValuesOutOfRangeAndChangesNothing) {
 }
 
 TEST(Group, SavesAndLoadsEveryOption) {
-  Group saved("all", AdamWOptions{.lr = 0.37, .betas = {0.8, 0.9}, .eps = 1e-6, .weight_decay = 0.2, .amsgrad = true},
-              {"a"}, "");
+  Group saved(
+      "all",
+      AdamWOptions{
+          .lr = 0.37, .betas = {0.8, 0.9}, .eps = 1e-6, .weight_decay = 0.2, .amsgrad = true},
+      {"a"}, "");
   saved.schedule_lr(0.01);
   Group fresh("all", AdamWOptions{}, {"a"}, "");
   fresh.load(saved.save(), "here");
@@ -76,7 +82,8 @@ TEST(Group, RefusesToLoadAnotherRule) {
   Group saved("all", SGDOptions{}, {"a"}, "");
   Group fresh = adamw();
   EXPECT_ERROR(StateError, fresh.load(saved.save(), "ckpt"),
-               "ckpt: group all was saved under the rule 'sgd', here it has 'adamw'; a rule's state means nothing to "
+               "ckpt: group all was saved under the rule 'sgd', here it has 'adamw'; a rule's "
+               "state means nothing to "
                "another rule; build the optimizer with the options it was saved with");
   Json bad = adamw().save();
   bad["options"]["lr"] = -1;

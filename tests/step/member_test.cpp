@@ -24,8 +24,9 @@ std::unique_ptr<Member> member_of(RuleOptions options, std::vector<MemberParam> 
 
 TEST(Member, EveryRuleHasOne) {
   const at::Tensor w = param({2, 3});
-  for (const RuleOptions& options : {RuleOptions(AdamWOptions{}), RuleOptions(AdamOptions{}), RuleOptions(SGDOptions{}),
-                                     RuleOptions(LionOptions{}), RuleOptions(MuonOptions{})})
+  for (const RuleOptions& options :
+       {RuleOptions(AdamWOptions{}), RuleOptions(AdamOptions{}), RuleOptions(SGDOptions{}),
+        RuleOptions(LionOptions{}), RuleOptions(MuonOptions{})})
     EXPECT_EQ(member_of(options, {{"w", w}})->rule(), rule_name(options));
 }
 
@@ -33,7 +34,8 @@ TEST(Member, RefusesMixedRulesAndBadOptionsAndShapes) {
   std::vector<MemberGroup> mixed;
   mixed.push_back({"a", AdamWOptions{}, {}, ""});
   mixed.push_back({"b", SGDOptions{}, {}, ""});
-  EXPECT_ERROR(ConfigError, make_member(std::move(mixed)), "group b has the rule 'sgd' in a member of rule 'adamw'");
+  EXPECT_ERROR(ConfigError, make_member(std::move(mixed)),
+               "group b has the rule 'sgd' in a member of rule 'adamw'");
   EXPECT_ERROR(ConfigError, make_member({}), "an optimizer member needs at least one group");
   EXPECT_ERROR(ConfigError, member_of(AdamWOptions{.lr = -1}, {{"w", param({2})}}),
                "g.lr is -1; it must be finite and not negative");
@@ -67,7 +69,8 @@ TEST(Member, StateComesAndGoesByName) {
   member->update(1);
   std::map<std::string, at::Tensor> saved;
   for (const NamedState& each : member->state())
-    saved[each.param + "/" + each.key] = each.tensor.defined() ? each.tensor.clone() : at::scalar_tensor(each.step, at::kLong);
+    saved[each.param + "/" + each.key] =
+        each.tensor.defined() ? each.tensor.clone() : at::scalar_tensor(each.step, at::kLong);
   const StateSource source = [&](std::string_view p, std::string_view k) {
     const auto found = saved.find(std::string(p) + "/" + std::string(k));
     return found == saved.end() ? at::Tensor() : found->second;
@@ -83,7 +86,8 @@ TEST(Member, StateComesAndGoesByName) {
     }
     if (each.key == "exp_avg") {
       EXPECT_NEAR(each.tensor[0].item<double>(), each.param == "a" ? 0.2 : 0.3, 1e-12);
-      EXPECT_NE(each.tensor.data_ptr(), saved[each.param + "/exp_avg"].data_ptr());  // copied in, not shared
+      EXPECT_NE(each.tensor.data_ptr(),
+                saved[each.param + "/exp_avg"].data_ptr());  // copied in, not shared
     }
   }
 }
@@ -98,14 +102,17 @@ TEST(Member, RefusesStatesThatDoNotFit) {
     return found == saved.end() ? at::Tensor() : found->second;
   };
   EXPECT_ERROR(StateError, member->check_state(source),
-               "state exp_avg of a has shape [5, 4], here it is [4, 4]; a state must have the shape of its parameter; "
+               "state exp_avg of a has shape [5, 4], here it is [4, 4]; a state must have the "
+               "shape of its parameter; "
                "load into the model it was saved from");
   saved.erase("exp_avg");
   EXPECT_ERROR(StateError, member->check_state(source),
-               "state exp_avg of a is missing; it was saved under other options, or by another program; build the "
+               "state exp_avg of a is missing; it was saved under other options, or by another "
+               "program; build the "
                "optimizer with the options it was saved with");
   saved["step"] = at::zeros({2}, at::kLong);
-  EXPECT_ERROR(StateError, member->check_state(source), "state step of a has 2 values; it is a single counter");
+  EXPECT_ERROR(StateError, member->check_state(source),
+               "state step of a has 2 values; it is a single counter");
 }
 
 TEST(Member, KeepsStepCountsBeyondTwoToThe24) {

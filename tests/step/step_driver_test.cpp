@@ -16,7 +16,8 @@ struct Two {
   at::Tensor a, b;
   StepDriver driver;
 
-  explicit Two(StepPolicy policy, RuleOptions first = SGDOptions{.lr = 1}, RuleOptions second = SGDOptions{.lr = 1})
+  explicit Two(StepPolicy policy, RuleOptions first = SGDOptions{.lr = 1},
+               RuleOptions second = SGDOptions{.lr = 1})
       : a(at::full({1, 1}, 0.0, at::kDouble).set_requires_grad(true)),
         b(at::full({1, 1}, 0.0, at::kDouble).set_requires_grad(true)),
         driver(members(a, b, first, second), policy) {}
@@ -72,8 +73,10 @@ TEST(StepDriver, ANonFiniteGradientIsAnErrorThatNamesItAndChangesNothing) {
   const at::Tensor momentum = before[1].tensor.clone();
   two.grads(1, std::numeric_limits<double>::quiet_NaN());
   EXPECT_ERROR(NonFiniteError, two.driver.step(),
-               "the gradient of b is not finite at step 2 (1 NaN or Inf values in all gradients); such a step would "
-               "ruin the weights; none of them, and no optimizer state, was changed; lower the learning rate, clip "
+               "the gradient of b is not finite at step 2 (1 NaN or Inf values in all gradients); "
+               "such a step would "
+               "ruin the weights; none of them, and no optimizer state, was changed; lower the "
+               "learning rate, clip "
                "gradients, or set the policy to skip such steps");
   EXPECT_EQ(two.a.item<double>(), a);
   EXPECT_EQ(two.b.item<double>(), b);
@@ -86,7 +89,8 @@ TEST(StepDriver, ANonFiniteGradientIsAnErrorThatNamesItAndChangesNothing) {
 // Steps 1, 2 (thrown away), 3 end with the bits of steps 1 and 3 alone.
 TEST(StepDriver, ASkippedStepLeavesNoTrace) {
   const std::vector<RuleOptions> rules{AdamWOptions{}, AdamOptions{.weight_decay = 0.1},
-                                       SGDOptions{.lr = 0.1, .momentum = 0.9}, LionOptions{}, MuonOptions{}};
+                                       SGDOptions{.lr = 0.1, .momentum = 0.9}, LionOptions{},
+                                       MuonOptions{}};
   for (const RuleOptions& rule : rules) {
     Two skipping({.max_norm = 1, .non_finite = NonFinitePolicy::kSkip}, rule, rule);
     Two straight({.max_norm = 1}, rule, rule);
@@ -111,7 +115,8 @@ TEST(StepDriver, ASkippedStepLeavesNoTrace) {
 }
 
 TEST(StepDriver, RefusesAPolicyOfNonsense) {
-  EXPECT_ERROR(ConfigError, Two({.max_norm = -1}), "policy.max_norm is -1; it must be finite and not negative");
+  EXPECT_ERROR(ConfigError, Two({.max_norm = -1}),
+               "policy.max_norm is -1; it must be finite and not negative");
 }
 
 }  // namespace

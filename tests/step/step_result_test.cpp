@@ -23,7 +23,8 @@ TEST(StepResult, TellsWhyAStepWasSkipped) {
                     .step = 4,
                     .skipped = 1,
                     .first_non_finite = "b"};
-  EXPECT_EQ(result.text(), "step 5 skipped: a gradient is not finite (first in b), gradient norm inf");
+  EXPECT_EQ(result.text(),
+            "step 5 skipped: a gradient is not finite (first in b), gradient norm inf");
 }
 
 TEST(StepResult, PoliciesHaveNames) {

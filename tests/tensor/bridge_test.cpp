@@ -11,7 +11,8 @@ namespace steepest {
 namespace {
 
 TEST(Bridge, TypesGoThereAndBack) {
-  for (const auto& each : spellings(Dtype{})) EXPECT_EQ(to_dtype(to_scalar_type(each.value)), each.value);
+  for (const auto& each : spellings(Dtype{}))
+    EXPECT_EQ(to_dtype(to_scalar_type(each.value)), each.value);
   EXPECT_ERROR(DtypeError, to_dtype(at::kComplexFloat),
                "element type ComplexFloat is not supported; use a floating point type");
 }
@@ -32,12 +33,15 @@ TEST(Bridge, BytesAreInLogicalOrder) {
 TEST(Bridge, RefusesWhatCannotBeUpdatedInPlace) {
   EXPECT_NO_THROW(require_updatable(at::ones({4, 6}).t(), "w"));
   EXPECT_ERROR(LayoutError, require_updatable(at::ones({1, 3}).expand({2, 3}), "w"),
-               "parameter w is an expanded view; several of its elements are the same memory, so an in-place update is "
+               "parameter w is an expanded view; several of its elements are the same memory, so "
+               "an in-place update is "
                "undefined; give the tensor it was expanded from, or a clone");
-  EXPECT_ERROR(LayoutError, require_updatable(at::ones({2, 3}).to_sparse(), "w"),
-               "parameter w is sparse; an update writes every element in place; use a dense parameter");
+  EXPECT_ERROR(
+      LayoutError, require_updatable(at::ones({2, 3}).to_sparse(), "w"),
+      "parameter w is sparse; an update writes every element in place; use a dense parameter");
   EXPECT_ERROR(DtypeError, require_updatable(at::ones({2}, at::kLong), "w"),
-               "parameter w has element type Long; only floating point parameters can be trained; use float32, float64, "
+               "parameter w has element type Long; only floating point parameters can be trained; "
+               "use float32, float64, "
                "bfloat16 or float16");
   EXPECT_ERROR(ConfigError, require_updatable({}, "w"), "parameter w is an undefined tensor");
 }

@@ -1,0 +1,84 @@
+#include "steepest/recipe/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/errors.h"
+
+namespace steepest {
+namespace {
+
+Recipe read(std::string_view text) { return read_recipe(parse_yaml(text, "r.yaml")); }
+
+TEST(Recipe, EmptyMeansDefaults) {
+  const Recipe recipe = read("");
+  EXPECT_EQ(recipe.model, ModelConfig{});
+  EXPECT_EQ(recipe.step_scheduler, StepSchedulerConfig{});
+  EXPECT_FALSE(recipe.lr_scheduler.has_value());
+}
+
+TEST(Recipe, ReadsTheSectionsOfAnAutoModelRecipe) {
+  const Recipe recipe = read(
+      "optimizer:\n  _target_: torch.optim.AdamW\n  betas:\n  - 0.9\n  - 0.95\n  eps: 1e-8\n  lr: "
+      "2.0e-05\n  weight_decay: 0.0\n"
+      "lr_scheduler: {lr_decay_style: cosine, lr_warmup_steps: 10, min_lr: 1.0e-6}\n"
+      "step_scheduler: {global_batch_size: 64, local_batch_size: 8, max_steps: "
+      "2000}\nclip_grad_norm: {max_norm: 1.0}\n");
+  const auto& options = std::get<AdamWOptions>(std::get<RuleConfig>(recipe.optimizer).matrices);
+  EXPECT_EQ(options.lr, 2e-5);
+  EXPECT_EQ(options.eps, 1e-8);
+  EXPECT_EQ(options.betas, (Betas{0.9, 0.95}));
+  EXPECT_EQ(options.weight_decay, 0);
+  EXPECT_EQ(recipe.clip_grad_norm.max_norm, 1);
+  EXPECT_EQ(recipe.lr_scheduler->lr_warmup_steps, 10);
+}
+
+TEST(Recipe, ListsEveryProblemWithItsLine) {
+  EXPECT_ERROR(
+      ConfigError,
+      read("seed: 1\noptimizr: {}\nmodel:\n  width: 100\n  heads: 3\noptimizer:\n  _target_: "
+           "adamw\n  lr: -1\n"
+           "step_scheduler:\n  global_batch_size: 16\n  local_batch_size: 5\n  max_steps: 0\n"),
+      "r.yaml:2: optimizr is not known; did you mean 'optimizer'?\n"
+      "r.yaml:4: model.width is 100; it must be a multiple of heads (3)\n"
+      "r.yaml:8: optimizer.lr is -1; it must be finite and not negative\n"
+      "r.yaml:12: step_scheduler.max_steps is 0; it must be 1 or more\n"
+      "r.yaml:10: step_scheduler.global_batch_size is 16; it must be a multiple of "
+      "local_batch_size (5)");
+}
+
+TEST(Recipe, ChecksSchedulesAgainstTheRun) {
+  EXPECT_ERROR(ConfigError,
+               read("step_scheduler: {max_steps: 100}\nlr_scheduler:\n  lr_warmup_steps: 200\n"),
+               "r.yaml:2: lr_scheduler.warmup_steps is 200; it must be below decay_steps (100)");
+  EXPECT_ERROR(ConfigError, read("lr_scheduler:\n  min_lr: .nan\n"),
+               "r.yaml:2: lr_scheduler.min_lr is nan; it must be finite and not negative");
+}
+
+TEST(Recipe, ReadsGroupsAndTheirMistakes) {
+  const Recipe recipe = read(
+      "groups:\n- {match: {role: norm}, weight_decay: 0.0}\n- {match: {name: 'blocks\\.0'}, "
+      "optional: true, "
+      "optimizer: {_target_: lion, lr: 1.0e-4}}\n");
+  ASSERT_EQ(recipe.groups.size(), 2u);
+  EXPECT_EQ(recipe.groups[0].role, Role::kNorm);
+  EXPECT_EQ(recipe.groups[0].options["weight_decay"], 0.0);
+  EXPECT_EQ(recipe.groups[1].name_pattern, "blocks\\.0");
+  EXPECT_TRUE(recipe.groups[1].optional);
+  EXPECT_THROW(read("groups: {a: 1}"), ConfigError);
+  EXPECT_THROW(read("groups: [{weight_decay: 0}]"), ConfigError);
+  EXPECT_THROW(read("groups: [{match: {roll: norm}}]"), ConfigError);
+  EXPECT_THROW(read("groups: [{match: {role: norms}}]"), ConfigError);
+  EXPECT_THROW(read("groups: [{match: {role: norm}, optimizer: {_target_: nope}}]"), ConfigError);
+}
+
+TEST(Recipe, RefusesWhatThisVersionDoesNotDo) {
+  EXPECT_THROW(read("distributed: {optimizer: zero1}"), ConfigError);
+  EXPECT_THROW(read("precision: {weights: bfloat16}"), ConfigError);
+  EXPECT_NO_THROW(read("distributed: {optimizer: none}\nprecision: {weights: float32}"));
+  EXPECT_EQ(read("distributed: {strategy: fsdp2}").warnings.size(), 1u);
+}
+
+TEST(Recipe, SaysWhatCannotBeRead) { EXPECT_THROW(load_recipe("/nowhere/r.yaml"), IoError); }
+
+}  // namespace
+}  // namespace steepest

@@ -1,0 +1,35 @@
+#include <gtest/gtest.h>
+
+#include "steepest/recipe/recipe.h"
+#include "tests/support/errors.h"
+
+namespace steepest {
+namespace {
+
+Json with(std::string_view text, std::string_view setting) {
+  YamlDocument document = parse_yaml(text, "x");
+  apply_setting(document, setting);
+  return document.root;
+}
+
+TEST(Setting, ChangesAndMakesKeys) {
+  EXPECT_EQ(with("optimizer: {lr: 1}", "optimizer.lr=0.5")["optimizer"]["lr"], 0.5);
+  EXPECT_EQ(with("", "a.b.c=[1, 2]")["a"]["b"]["c"], Json({1, 2}));
+  EXPECT_EQ(with("groups: [{lr: 1}]", "groups.0.lr=2")["groups"][0]["lr"], 2);
+  EXPECT_TRUE(with("a: 1", "a=")["a"].is_null());
+  EXPECT_EQ(with("", "dataset.path=a=b")["dataset"]["path"], "a=b");
+}
+
+TEST(Setting, RefusesWhatLeadsNowhere) {
+  EXPECT_ERROR(ConfigError, with("", "seed"),
+               "--set seed cannot be applied; there is no '='; write key.path=value, for instance "
+               "optimizer.lr=0.01");
+  EXPECT_THROW(with("", "=1"), ConfigError);
+  EXPECT_THROW(with("", "a..b=1"), ConfigError);
+  EXPECT_THROW(with("seed: 1", "seed.x=1"), ConfigError);
+  EXPECT_THROW(with("groups: []", "groups.0.lr=1"), ConfigError);
+  EXPECT_THROW(with("groups: []", "groups.first=1"), ConfigError);
+}
+
+}  // namespace
+}  // namespace steepest
