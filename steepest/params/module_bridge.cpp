@@ -10,9 +10,8 @@
 namespace steepest {
 namespace {
 
-/// "linear", "embedding", "norm" or the class's own name in lower case, from what module.name()
-/// prints
-/// ("torch::nn::LinearImpl").
+/// "linear", "embedding", "norm" or the class's own name in lower case, from what
+/// module.name() prints ("torch::nn::LinearImpl").
 std::string kind_of(const torch::nn::Module& module) {
   std::string name = module.name();
   if (const auto colons = name.rfind("::"); colons != std::string::npos) name.erase(0, colons + 2);

@@ -50,19 +50,17 @@ Role infer_role(std::string_view module, std::string_view name,
   if (kind.find("embedding") != std::string::npos) return Role::kEmbedding;
   if (last == "bias" || last.ends_with("_bias")) return Role::kBias;
   if (kind.find("norm") != std::string::npos) return Role::kNorm;
-  static constexpr std::array<std::string_view, 9> kEmbeddings{"wte",
-                                                               "wpe",
-                                                               "embed",
-                                                               "embedding",
-                                                               "embeddings",
-                                                               "embed_tokens",
-                                                               "tok_embeddings",
-                                                               "word_embeddings",
-                                                               "position_embeddings"};
+  static constexpr std::array<std::string_view, 5> kEmbeddings{"wte", "wpe", "embed", "embedding",
+                                                               "embeddings"};
+  // embed_tokens, embed_positions; tok_embeddings, position_embedding, pos_embed, pos_emb ...
+  const bool table = any_of(owner, kEmbeddings) || owner.starts_with("embed_") ||
+                     owner.ends_with("_embed") || owner.ends_with("_emb") ||
+                     owner.ends_with("_embedding") || owner.ends_with("_embeddings");
   static constexpr std::array<std::string_view, 4> kOutputs{"lm_head", "output_layer", "head",
                                                             "output"};
   if (shape.size() >= 2) {
-    if (kind.empty() && any_of(owner, kEmbeddings)) return Role::kEmbedding;
+    // Four dimensions are a convolution over patches, whatever its name.
+    if (kind.empty() && table && shape.size() < 4) return Role::kEmbedding;
     if (all.find("lm_head") != std::string::npos || any_of(owner, kOutputs)) return Role::kOutput;
     return Role::kHidden;
   }

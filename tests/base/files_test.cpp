@@ -63,7 +63,11 @@ TEST_F(FilesTest, AFailureLeavesTheOldContent) {
 
 TEST_F(FilesTest, RefusesAFolderThatCannotBe) {
   write_file(folder / "file", "");
-  EXPECT_THROW(require_writable_folder(folder / "file" / "below"), IoError);
+  EXPECT_ERROR(IoError, require_writable_folder(folder / "file" / "below"),
+               "creating " + (folder / "file" / "below").string() + " failed: Not a directory");
+  EXPECT_ERROR(
+      IoError, write_file(folder / "none" / "x", "a"),
+      "writing " + (folder / "none" / "x").string() + " failed: No such file or directory");
   require_writable_folder(folder / "a" / "b");
   EXPECT_TRUE(fs::is_directory(folder / "a" / "b"));
   EXPECT_TRUE(fs::is_empty(folder / "a" / "b"));

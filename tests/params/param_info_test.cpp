@@ -8,6 +8,13 @@ namespace {
 TEST(ParamInfo, RolesFollowFromOwnerNameAndShape) {
   EXPECT_EQ(infer_role("embedding", "wte.weight", {256, 64}), Role::kEmbedding);
   EXPECT_EQ(infer_role("", "model.embed_tokens.weight", {256, 64}), Role::kEmbedding);
+  for (const char* name :
+       {"wpe", "pos_embed", "tok_embeddings.weight", "position_embeddings.weight",
+        "model.embed_positions.weight", "token_embedding.weight"})
+    EXPECT_EQ(infer_role("", name, {256, 64}), Role::kEmbedding) << name;
+  EXPECT_EQ(infer_role("", "pos_embed", {1, 256, 64}), Role::kEmbedding);
+  EXPECT_EQ(infer_role("", "patch_embed.weight", {64, 3, 16, 16}), Role::kHidden);
+  EXPECT_EQ(infer_role("linear", "time_embed.weight", {64, 64}), Role::kHidden);
   EXPECT_EQ(infer_role("linear", "lm_head.weight", {256, 64}), Role::kOutput);
   EXPECT_EQ(infer_role("linear", "output_layer.weight", {256, 64}), Role::kOutput);
   EXPECT_EQ(infer_role("linear", "blocks.0.attn.qkv.weight", {192, 64}), Role::kHidden);

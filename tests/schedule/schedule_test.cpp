@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <vector>
 
 #include "steepest/base/error.h"
+#include "steepest/base/files.h"
+#include "steepest/base/json_fields.h"
 #include "tests/support/errors.h"
 
 namespace steepest {
@@ -94,6 +98,47 @@ TEST(Schedule, RefusesLengthsAndRatesThatMakeNoSense) {
   EXPECT_THROW(validate(Schedule{.warmup_steps = -1}, "s"), ConfigError);
   EXPECT_THROW(validate(Schedule{.decay_steps = 0}, "s"), ConfigError);
   EXPECT_THROW(validate(Schedule{.max_lr = std::nan("")}, "s"), ConfigError);
+}
+
+// Every style against numbers that Megatron-Core's OptimizerParamScheduler wrote, at the counters
+// around each corner. A case may have a group's own rates below init_lr, which `validate` would
+// refuse and the formula answers all the same.
+TEST(Schedule, GivesTheNumbersOfMegatron) {
+  const auto path =
+      std::filesystem::path(STEEPEST_SOURCE_DIR) / "tests/golden/schedules/megatron.json";
+  const Json golden = Json::parse(read_file(path));
+  ASSERT_EQ(golden["cases"].size(), 32u);
+  for (const Json& each : golden["cases"]) {
+    Schedule schedule;
+    Rules rules("schedule");
+    read_fields(each["schedule"], schedule, rules);
+    rules.enforce();
+    const auto steps = each["at"].get<std::vector<std::int64_t>>();
+    const auto rates = each["lr"].get<std::vector<double>>();
+    ASSERT_EQ(steps.size(), rates.size());
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      EXPECT_NEAR(schedule.at(steps[i]), rates[i], 1e-14 * std::abs(rates[i]))
+          << each["name"] << " at step " << steps[i];
+  }
+}
+
+// A run rebuilt at step N inside any phase reads what one that got there step by step reads.
+TEST(Schedule, DoesNotDependOnTheWayToAStep) {
+  const Schedule stepped{.style = DecayStyle::kCosine,
+                         .max_lr = 1,
+                         .min_lr = 0.1,
+                         .warmup_steps = 3,
+                         .decay_steps = 10};
+  std::vector<double> forward;
+  for (std::int64_t n = 0; n <= 10; ++n) forward.push_back(stepped.at(n));
+  for (std::int64_t n = 10; n >= 0; --n) {
+    const Schedule rebuilt = stepped;
+    EXPECT_EQ(rebuilt.at(n), forward[static_cast<std::size_t>(n)]) << n;
+  }
+  EXPECT_EQ(forward[0], 0);
+  EXPECT_EQ(forward[3], 1);  // the first phase ends exactly at the top
+  EXPECT_LT(forward[4], 1);
+  EXPECT_DOUBLE_EQ(forward[10], 0.1);
 }
 
 }  // namespace
