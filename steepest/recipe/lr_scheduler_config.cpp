@@ -18,8 +18,9 @@ Schedule LRSchedulerConfig::shape(const TrainingLength& length, double base_lr) 
   shape.decay_steps = lr_decay_steps.value_or(std::max<std::int64_t>(length.max_steps, 1));
   shape.warmup_steps =
       lr_warmup_steps.value_or(std::min<std::int64_t>(1000, length.max_steps / 10));
-  shape.init_lr = init_lr ? *init_lr / unit : 0.1 * top;
-  shape.min_lr = min_lr_ratio ? *min_lr_ratio : min_lr ? *min_lr / unit : 0.01 * top;
+  // The defaults are shares of the base rate, also where max_lr is given.
+  shape.init_lr = init_lr ? *init_lr / unit : 0.1;
+  shape.min_lr = min_lr_ratio ? *min_lr_ratio : min_lr ? *min_lr / unit : 0.01;
   shape.wsd_decay_steps = wsd_decay_steps.value_or(0);
   shape.wsd_style = lr_wsd_decay_style.value_or(WsdDecay::kExponential);
   return shape;

@@ -73,12 +73,16 @@ void read_groups(const Json& root, Recipe& recipe, Rules& all) {
 
 /// What this version does not do is refused, not passed over in silence.
 void read_limits(const Json& root, Recipe& recipe, Rules& all) {
+  for (const char* section : {"precision", "distributed"})
+    if (root.contains(section) && !root[section].is_null() && !root[section].is_object())
+      internal::wrong_type(root[section], "a map of options", section, all);
   if (root.contains("precision") && root["precision"].is_object())
     for (const auto& [key, value] : root["precision"].items()) {
       const auto dtype =
           value.is_string() ? parse_spelling<Dtype>(value.get<std::string>()) : std::nullopt;
       if (!value.is_null() && dtype != Dtype::kFloat32)
-        all.fail({.what = fmt::format("precision.{} is {}", key, value.dump()),
+        all.fail({.what = fmt::format("precision.{} is {}", key,
+                                      value.dump(-1, ' ', false, Json::error_handler_t::replace)),
                   .why = "this version trains in float32",
                   .remedy = "say float32, or leave the section out"});
     }
@@ -86,7 +90,8 @@ void read_limits(const Json& root, Recipe& recipe, Rules& all) {
     for (const auto& [key, value] : root["distributed"].items()) {
       const bool nothing = value.is_null() || value == "none" || value == false || value == 1;
       if (key == "optimizer" && !nothing)
-        all.fail({.what = fmt::format("distributed.optimizer is {}", value.dump()),
+        all.fail({.what = fmt::format("distributed.optimizer is {}",
+                                      value.dump(-1, ' ', false, Json::error_handler_t::replace)),
                   .why = "this version trains in one process",
                   .remedy = "say none, or leave the section out"});
       else if (!nothing)

@@ -27,6 +27,14 @@ TEST(LRSchedulerConfig, AbsoluteRatesBecomeFactors) {
   EXPECT_EQ((LRSchedulerConfig{.min_lr_ratio = 0.05}.shape({10}, 0.1).min_lr), 0.05);
 }
 
+// As in AutoModel, the defaults of init_lr and min_lr come from the base rate also where max_lr is
+// given.
+TEST(LRSchedulerConfig, DefaultsComeFromTheBaseRate) {
+  const Schedule s = LRSchedulerConfig{.max_lr = 0.03}.shape({500}, 3e-4);
+  EXPECT_NEAR(s.init_lr * 3e-4, 3e-5, 1e-18);
+  EXPECT_NEAR(s.min_lr * 3e-4, 3e-6, 1e-18);
+}
+
 TEST(LRSchedulerConfig, RefusesContradictions) {
   EXPECT_ERROR(ConfigError, validate(LRSchedulerConfig{.min_lr = 0.1, .min_lr_ratio = 0.1}, "s"),
                "s.min_lr_ratio is 0.1; it must be unset where min_lr is given");

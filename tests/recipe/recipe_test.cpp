@@ -74,6 +74,9 @@ TEST(Recipe, ReadsGroupsAndTheirMistakes) {
 TEST(Recipe, RefusesWhatThisVersionDoesNotDo) {
   EXPECT_THROW(read("distributed: {optimizer: zero1}"), ConfigError);
   EXPECT_THROW(read("precision: {weights: bfloat16}"), ConfigError);
+  EXPECT_THROW(read("precision: {weights: \"\xff\"}"), ConfigError);
+  EXPECT_ERROR(ConfigError, read("precision: bfloat16"),
+               "r.yaml:1: precision is the text 'bfloat16'; it must be a map of options");
   EXPECT_NO_THROW(read("distributed: {optimizer: none}\nprecision: {weights: float32}"));
   EXPECT_EQ(read("distributed: {strategy: fsdp2}").warnings.size(), 1u);
 }
