@@ -115,4 +115,11 @@ std::vector<ArchivedGroup> read_archive(torch::serialize::InputArchive& archive,
   return groups;
 }
 
+void write_options(torch::serialize::OutputArchive& archive, const std::string& options) {
+  archive.write("options", at::IValue(options));
+}
+std::string read_options(torch::serialize::InputArchive& archive) {
+  return text(archive, "options");
+}
+
 }  // namespace steepest

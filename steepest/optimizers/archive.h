@@ -39,4 +39,8 @@ std::vector<ArchivedGroup> read_archive(torch::serialize::InputArchive& archive,
                                         const std::string& rule,
                                         const std::vector<std::size_t>& sizes);
 
+/// One set of options as JSON text: what OptimizerOptions::serialize writes and reads.
+void write_options(torch::serialize::OutputArchive& archive, const std::string& options);
+std::string read_options(torch::serialize::InputArchive& archive);
+
 }  // namespace steepest

@@ -63,6 +63,10 @@ inline const auto& spellings(HigherDims) {
 /// every dialect an explicit set of options. The defaults are torch.optim.Muon's, but for a guard
 /// that keeps the update scale-free and momentum kept in fp32 for 16-bit weights. Source: K. Jordan
 /// et al., "Muon: an optimizer for hidden layers in neural networks", 2024.
+///
+/// A 1 x N or N x 1 weight is a matrix with one singular value: its update is the normalized
+/// momentum times what the polynomial makes of 1 (0.696 for `simple` and 5 steps) times the scale.
+/// A weight of fewer than two dimensions is refused.
 struct MuonOptions {
   double lr = 1e-3;
   double momentum = 0.95;

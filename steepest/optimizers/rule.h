@@ -1,6 +1,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <concepts>
 #include <cstdint>
@@ -54,6 +55,13 @@ concept Rule = requires(const at::Tensor& param, const typename R::Options& opti
   { R::zero_for_missing(options) } -> std::same_as<bool>;
   R::State::tensors();
 };
+
+/// The gradient an update takes for a parameter; undefined where the parameter is skipped.
+template <Rule R>
+at::Tensor gradient_for(const at::Tensor& param, const typename R::Options& options) {
+  const at::Tensor& grad = param.grad();
+  return grad.defined() || !R::zero_for_missing(options) ? grad : at::zeros_like(param);
+}
 
 template <class State, class Visit>
 void for_each_state_tensor(Visit&& visit) {

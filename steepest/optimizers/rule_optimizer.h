@@ -9,11 +9,15 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "steepest/base/error.h"
 #include "steepest/optimizers/archive.h"
+#include "steepest/optimizers/gradient_check.h"
+#include "steepest/optimizers/restore_state.h"
 #include "steepest/optimizers/rule.h"
 #include "steepest/params/param_set.h"
 #include "steepest/tensor/bridge.h"
@@ -28,7 +32,21 @@ struct RuleGroup {
   Options options = {};
 };
 
-/// Carries a flat options struct inside libtorch's option holder.
+/// Reads options from the JSON text that write_fields makes. ConfigError: all problems at once.
+template <class Options>
+Options parse_options(const std::string& text, std::string_view scope) {
+  Options options;
+  Rules rules(scope);
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  read_fields(json, options, rules);
+  check_fields(options, rules);
+  rules.enforce();
+  return options;
+}
+
+/// Carries a flat options struct inside libtorch's option holder. Not through
+/// torch::optim::OptimizerCloneableOptions: that one replaces a group's value that equals a
+/// default.
 template <class Options>
 class RuleOptionsHolder final : public torch::optim::OptimizerOptions {
  public:
@@ -38,6 +56,13 @@ class RuleOptionsHolder final : public torch::optim::OptimizerOptions {
   }
   double get_lr() const override { return value.lr; }
   void set_lr(const double lr) override { value.lr = lr; }
+  void serialize(torch::serialize::OutputArchive& archive) const override {
+    write_options(archive, write_fields(value).dump());
+  }
+  /// ConfigError: options that do not fit. They are as before then.
+  void serialize(torch::serialize::InputArchive& archive) override {
+    value = parse_options<Options>(read_options(archive), "saved options");
+  }
 
   Options value;
 };
@@ -99,9 +124,10 @@ class RuleOptimizer : public torch::optim::Optimizer {
   using Optimizer::add_param_group;
 
   /// The options of a group, to read or to change; a change is checked at the next step.
-  Options& options(std::size_t group = 0) { return holder(param_groups_.at(group)).value; }
+  /// ConfigError: the group came through the base class with options of another optimizer.
+  Options& options(std::size_t group = 0) { return options_of(param_groups_.at(group), group); }
   const Options& options(std::size_t group = 0) const {
-    return static_cast<const RuleOptionsHolder<Options>&>(param_groups_.at(group).options()).value;
+    return options_of(param_groups_.at(group), group);
   }
 
   /// The state of a parameter, or null before its first gradient.
@@ -112,8 +138,9 @@ class RuleOptimizer : public torch::optim::Optimizer {
   }
   /// Makes the state of every parameter; inert.
   void allocate_state() {
-    for (auto& group : param_groups_)
-      for (const at::Tensor& param : group.params()) allocated(param, holder(group).value);
+    check_foreign_changes();
+    for (std::size_t g = 0; g < param_groups_.size(); ++g)
+      for (const at::Tensor& param : param_groups_[g].params()) allocated(param, options(g));
   }
 
   torch::Tensor step(LossClosure closure = nullptr) override {
@@ -124,30 +151,30 @@ class RuleOptimizer : public torch::optim::Optimizer {
     }
     const at::NoGradGuard no_grad;
     check_foreign_changes();
-    for (auto& group : param_groups_) {
-      const Options& options = holder(group).value;
-      std::vector<Slot<State>> slots;
-      for (const at::Tensor& param : group.params()) {
-        at::Tensor grad = param.grad();
-        if (!grad.defined()) {
-          if (!R::zero_for_missing(options)) continue;
-          grad = at::zeros_like(param);
-        }
-        slots.push_back({param, std::move(grad), &allocated(param, options)});
+    // All gradients are looked at before the first weight is changed.
+    std::vector<std::vector<Slot<State>>> slots(param_groups_.size());
+    for (std::size_t g = 0; g < param_groups_.size(); ++g) {
+      const std::vector<at::Tensor>& params = param_groups_[g].params();
+      for (std::size_t p = 0; p < params.size(); ++p) {
+        at::Tensor grad = gradient_for<R>(params[p], options(g));
+        if (!grad.defined()) continue;
+        if (!gradient_fits(params[p], grad)) require_gradient(params[p], grad, name_of(p, g));
+        slots[g].push_back({params[p], std::move(grad), nullptr});
       }
-      R::update(slots, options, 1.0);
+    }
+    for (std::size_t g = 0; g < slots.size(); ++g) {
+      for (Slot<State>& slot : slots[g]) slot.state = &allocated(slot.param, options(g));
+      R::update(slots[g], options(g), 1.0);
     }
     return loss;
   }
 
   void save(torch::serialize::OutputArchive& archive) const override {
     std::vector<ArchivedGroup> groups;
-    for (const auto& group : param_groups_) {
+    for (std::size_t g = 0; g < param_groups_.size(); ++g) {
       ArchivedGroup saved;
-      saved.options =
-          write_fields(static_cast<const RuleOptionsHolder<Options>&>(group.options()).value)
-              .dump();
-      for (const at::Tensor& param : group.params()) {
+      saved.options = write_fields(options(g)).dump();
+      for (const at::Tensor& param : param_groups_[g].params()) {
         ArchivedState state;
         const auto found = state_.find(param.unsafeGetTensorImpl());
         if (found != state_.end()) {
@@ -169,24 +196,25 @@ class RuleOptimizer : public torch::optim::Optimizer {
   /// StateError: another rule, other groups or shapes. Nothing is changed then.
   void load(torch::serialize::InputArchive& archive) override {
     const at::NoGradGuard no_grad;
+    check_foreign_changes();
     std::vector<std::size_t> sizes;
     for (const auto& group : param_groups_) sizes.push_back(group.params().size());
     const std::vector<ArchivedGroup> saved = read_archive(archive, std::string(R::kName), sizes);
 
-    std::vector<Options> options;
+    std::vector<Options> all_options;
     std::vector<std::pair<const at::Tensor*, std::unique_ptr<RuleStateHolder<State>>>> states;
     for (std::size_t g = 0; g < saved.size(); ++g) {
-      options.push_back(read_options(saved[g].options));
+      all_options.push_back(
+          parse_options<Options>(saved[g].options, fmt::format("{}: saved options", R::kName)));
       for (std::size_t p = 0; p < saved[g].states.size(); ++p) {
         const at::Tensor& param = param_groups_[g].params()[p];
         const ArchivedState& from = saved[g].states[p];
         std::unique_ptr<RuleStateHolder<State>> state;
-        if (from.present) state = read_state(param, options.back(), from, g, p);
+        if (from.present) state = read_state(param, all_options.back(), from, g, p);
         states.emplace_back(&param, std::move(state));
       }
     }
-    for (std::size_t g = 0; g < options.size(); ++g)
-      holder(param_groups_[g]).value = std::move(options[g]);
+    for (std::size_t g = 0; g < all_options.size(); ++g) options(g) = std::move(all_options[g]);
     for (auto& [param, state] : states) {
       if (state)
         state_[param->unsafeGetTensorImpl()] = std::move(state);
@@ -207,15 +235,29 @@ class RuleOptimizer : public torch::optim::Optimizer {
       if (each.info.trainable) all.push_back(each.value);
     return all;
   }
-  static RuleOptionsHolder<Options>& holder(torch::optim::OptimizerParamGroup& group) {
-    return static_cast<RuleOptionsHolder<Options>&>(group.options());
+  /// The options of a group, const or not as the group is. Through the base class a group can come
+  /// with any other optimizer's.
+  template <class ParamGroup>
+  static auto& options_of(ParamGroup& group, std::size_t index) {
+    using Holder = std::conditional_t<std::is_const_v<ParamGroup>, const RuleOptionsHolder<Options>,
+                                      RuleOptionsHolder<Options>>;
+    auto* holder = dynamic_cast<Holder*>(&group.options());
+    if (!holder)
+      throw ConfigError({.what = fmt::format("group {} holds options of another optimizer than {}",
+                                             index, R::kName),
+                         .why = "their fields mean nothing to this rule",
+                         .remedy = "add the group with a steepest::RuleGroup, or without options"});
+    return holder->value;
+  }
+  static std::string name_of(std::size_t param, std::size_t group) {
+    return fmt::format("{} of group {}", param, group);
   }
 
   static void check_group(const Group& group, std::size_t index, std::set<const void*>& seen) {
     validate(group.options, fmt::format("{}: group {}", R::kName, index));
     for (std::size_t p = 0; p < group.params.size(); ++p) {
       const at::Tensor& param = group.params[p];
-      const std::string name = fmt::format("{} of group {}", p, index);
+      const std::string name = name_of(p, index);
       require_updatable(param, name);
       if (!param.is_leaf())
         throw ConfigError({.what = fmt::format("parameter {} is not a leaf", name),
@@ -233,20 +275,27 @@ class RuleOptimizer : public torch::optim::Optimizer {
     param_groups_.emplace_back(
         std::move(group.params),
         std::make_unique<RuleOptionsHolder<Options>>(std::move(group.options)));
-    checked_groups_ = param_groups_.size();
+    checked_ = counts();
   }
 
-  /// libtorch's add_param_group, zero checks of its own, can be called through the base class, and
-  /// options can be changed between steps: what came that way is checked here, before anything is
-  /// changed.
+  /// libtorch's add_param_group, with no checks of ours, can be called through the base class,
+  /// param_groups() can be written to, and options can be changed between steps: what came that way
+  /// is checked here, before anything is changed.
   void check_foreign_changes() {
     for (std::size_t g = 0; g < param_groups_.size(); ++g)
-      validate(holder(param_groups_[g]).value, fmt::format("{}: group {}", R::kName, g));
-    if (checked_groups_ == param_groups_.size()) return;
+      validate(options(g), fmt::format("{}: group {}", R::kName, g));
+    if (checked_ == counts()) return;
     std::set<const void*> seen;
     for (std::size_t g = 0; g < param_groups_.size(); ++g)
-      check_group({param_groups_[g].params(), holder(param_groups_[g]).value}, g, seen);
-    checked_groups_ = param_groups_.size();
+      check_group({param_groups_[g].params(), options(g)}, g, seen);
+    checked_ = counts();
+  }
+
+  /// How many parameters each group holds.
+  std::vector<std::size_t> counts() const {
+    std::vector<std::size_t> all;
+    for (const auto& group : param_groups_) all.push_back(group.params().size());
+    return all;
   }
 
   State& allocated(const at::Tensor& param, const Options& options) {
@@ -259,50 +308,22 @@ class RuleOptimizer : public torch::optim::Optimizer {
     return static_cast<RuleStateHolder<State>&>(*holder).value;
   }
 
-  static Options read_options(const std::string& text) {
-    Options options;
-    Rules rules(std::string(R::kName) + ": saved options");
-    const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    read_fields(json, options, rules);
-    check_fields(options, rules);
-    rules.enforce();
-    return options;
-  }
-
   static std::unique_ptr<RuleStateHolder<State>> read_state(const at::Tensor& param,
                                                             const Options& options,
                                                             const ArchivedState& from,
                                                             std::size_t group, std::size_t index) {
     auto state = std::make_unique<RuleStateHolder<State>>();
-    state->value = R::make_state(param, options);
-    state->value.step = from.step;
-    for_each_state_tensor<State>([&](const StateField<State>& field) {
-      at::Tensor& target = state->value.*(field.member);
-      const at::Tensor* saved = nullptr;
-      for (const auto& [key, tensor] : from.tensors)
-        if (key == field.key) saved = &tensor;
-      if (!saved) {
-        if (target.defined())
-          throw StateError({.what = fmt::format("state {} of parameter {} of group {} is missing",
-                                                field.key, index, group),
-                            .why = "it was saved under other options",
-                            .remedy = "build the optimizer as it was when saved"});
-        return;
-      }
-      if (!target.defined()) target = at::zeros_like(param);
-      if (saved->sizes() != target.sizes())
-        throw StateError(
-            {.what = fmt::format("state {} of parameter {} of group {} has shape {}, here it is {}",
-                                 field.key, index, group, shape_text(shape_of(*saved)),
-                                 shape_text(shape_of(target))),
-             .why = "a state must have the shape of its parameter",
-             .remedy = "load into the model it was saved from"});
-      target.copy_(*saved);
-    });
+    const auto saved = [&](std::string_view key) {
+      for (const auto& [name, tensor] : from.tensors)
+        if (name == key) return tensor;
+      return at::Tensor();
+    };
+    state->value =
+        restored_state<R>(param, options, from.step, saved, "parameter " + name_of(index, group));
     return state;
   }
 
-  std::size_t checked_groups_ = 0;
+  std::vector<std::size_t> checked_;  ///< counts() when the groups were last looked at
 };
 
 }  // namespace steepest

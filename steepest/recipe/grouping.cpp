@@ -136,6 +136,22 @@ std::vector<GroupPlan> plan_base(const OptimizerConfig& config, std::span<const 
   return plan_rule(std::get<RuleConfig>(config), params, these);
 }
 
+/// A matrix rule that was asked for by name must get a matrix: else everything would silently go to
+/// the rule of the rest.
+void require_matrices(const std::vector<GroupPlan>& plans, const std::string& where) {
+  bool asked = false;
+  for (const GroupPlan& each : plans)
+    if (find_rule(rule_name(each.options))->matrices_only) {
+      if (!each.params.empty()) return;
+      asked = true;
+    }
+  if (asked)
+    throw ConfigError(
+        {.what = where + " asks for a matrix rule, and no parameter of it is a hidden matrix",
+         .why = "everything would silently go to the rule of the rest",
+         .remedy = "use adamw, or set the roles of the parameters that are matrices"});
+}
+
 /// The parameters that each rule takes: first match wins. The last entry holds those that none
 /// took.
 std::vector<Indices> take(const std::vector<GroupRule>& rules, std::span<const ParamInfo> params,
@@ -192,7 +208,9 @@ std::vector<GroupPlan> plan_groups(const OptimizerConfig& config,
   // it.
   const std::vector<Indices> taken = take(rules, params, trainable);
   std::vector<GroupPlan> plans;
-  for (GroupPlan& each : plan_base(config, params, trainable)) {
+  std::vector<GroupPlan> whole = plan_base(config, params, trainable);
+  require_matrices(whole, "optimizer");
+  for (GroupPlan& each : whole) {
     GroupPlan left{each.name, each.options, {}, each.reason};
     for (const std::size_t i : each.params)
       if (std::ranges::find(taken.back(), i) != taken.back().end()) left.params.push_back(i);
@@ -208,9 +226,10 @@ std::vector<GroupPlan> plan_groups(const OptimizerConfig& config,
       problems.take(inner);
     }
     problems.enforce();
-    std::vector<GroupPlan> mine;
-    for (GroupPlan& each : plan_base(base, params, taken[r]))
-      if (!each.params.empty()) mine.push_back(std::move(each));
+    std::vector<GroupPlan> mine = plan_base(base, params, taken[r]);
+    if (!rules[r].optimizer.is_null() && !taken[r].empty())
+      require_matrices(mine, scope + ".optimizer");
+    std::erase_if(mine, [](const GroupPlan& each) { return each.params.empty(); });
     for (GroupPlan& each : mine) {
       std::visit([&](auto& options) { read_fields(rules[r].options, options, problems); },
                  each.options);
@@ -223,18 +242,6 @@ std::vector<GroupPlan> plan_groups(const OptimizerConfig& config,
   }
   std::erase_if(plans, [](const GroupPlan& each) { return each.params.empty(); });
 
-  const bool wants_matrices =
-      std::holds_alternative<MuonConfig>(config) ||
-      (std::holds_alternative<RuleConfig>(config) &&
-       find_rule(rule_name(std::get<RuleConfig>(config).matrices))->matrices_only);
-  const bool has_matrices = std::ranges::any_of(plans, [](const GroupPlan& each) {
-    return find_rule(rule_name(each.options))->matrices_only;
-  });
-  if (wants_matrices && !has_matrices)
-    throw ConfigError(
-        {.what = "a matrix rule is asked for, and no parameter is a hidden matrix",
-         .why = "everything would silently go to the rule of the rest",
-         .remedy = "use adamw, or set the roles of the parameters that are matrices"});
   return plans;
 }
 

@@ -11,12 +11,12 @@ void Schedule::check(const Schedule& o, Rules& rules) {
                 "at most max_lr (" + to_text(o.max_lr) + ")");
   rules.require(!(o.init_lr > o.max_lr), "init_lr", o.init_lr,
                 "at most max_lr (" + to_text(o.max_lr) + ")");
-  rules.require(o.warmup_steps < o.decay_steps, "warmup_steps", o.warmup_steps,
-                "below decay_steps (" + to_text(o.decay_steps) + ")");
+  rules.require(o.warmup_steps < o.decay_steps, "lr_warmup_steps", o.warmup_steps,
+                "below lr_decay_steps (" + to_text(o.decay_steps) + ")");
   if (o.style == DecayStyle::kWarmupStableDecay)
     rules.require(o.wsd_decay_steps > 0 && o.wsd_decay_steps <= o.decay_steps - o.warmup_steps,
                   "wsd_decay_steps", o.wsd_decay_steps,
-                  "above 0 and at most decay_steps - warmup_steps (" +
+                  "above 0 and at most lr_decay_steps - lr_warmup_steps (" +
                       to_text(o.decay_steps - o.warmup_steps) + ")");
 }
 

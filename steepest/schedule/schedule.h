@@ -54,16 +54,17 @@ struct Schedule {
   static constexpr auto fields() {
     using O = Schedule;
     return std::tuple{
-        field("style", &O::style, "shape of the decay"),
+        field("lr_decay_style", &O::style, "shape of the decay"),
         field("max_lr", &O::max_lr, at_least_zero(), "learning rate when warm-up ends"),
         field("min_lr", &O::min_lr, at_least_zero(), "learning rate once the decay is over"),
         field("init_lr", &O::init_lr, at_least_zero(),
               "learning rate at the first step of warm-up"),
-        field("warmup_steps", &O::warmup_steps, count_from(0, "0 or more"),
+        field("lr_warmup_steps", &O::warmup_steps, count_from(0, "0 or more"),
               "updates of linear warm-up"),
-        field("decay_steps", &O::decay_steps, count_from(1, "1 or more"),
+        field("lr_decay_steps", &O::decay_steps, count_from(1, "1 or more"),
               "update at which the decay ends, warm-up included"),
-        field("wsd_style", &O::wsd_style, "shape of the last phase of warm-up-stable-decay"),
+        field("lr_wsd_decay_style", &O::wsd_style,
+              "shape of the last phase of warm-up-stable-decay"),
         field("wsd_decay_steps", &O::wsd_decay_steps, count_from(0, "0 or more"),
               "length of the last phase of warm-up-stable-decay")};
   }

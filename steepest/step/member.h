@@ -31,7 +31,9 @@ class Member {
   virtual ~Member() = default;
   virtual std::string_view rule() const = 0;
   virtual std::vector<Group*> groups() = 0;
-  /// Appends this member's gradients (undefined where missing) and their parameters' names.
+  /// Appends this member's gradients (undefined where missing) and their parameters' names. Throws
+  /// what require_gradient throws for one that cannot be applied: the driver asks before it changes
+  /// anything.
   virtual void gradients(std::vector<at::Tensor>& grads, std::vector<std::string>& names) const = 0;
   /// One update; gradients count as grad * factor.
   virtual void update(double factor) = 0;

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 
 #include <deque>
 #include <utility>
 
 #include "steepest/base/error.h"
+#include "steepest/optimizers/gradient_check.h"
+#include "steepest/optimizers/restore_state.h"
 #include "steepest/optimizers/rule.h"
 #include "steepest/step/member.h"
 #include "steepest/tensor/bridge.h"
@@ -47,7 +48,10 @@ class RuleMember final : public Member {
   void gradients(std::vector<at::Tensor>& grads, std::vector<std::string>& names) const override {
     for (const Owned& owned : groups_)
       for (const Entry& entry : owned.params) {
-        grads.push_back(entry.value.grad());
+        const at::Tensor& grad = entry.value.grad();
+        if (grad.defined() && !gradient_fits(entry.value, grad))
+          require_gradient(entry.value, grad, entry.name);
+        grads.push_back(grad);
         names.push_back(entry.name);
       }
   }
@@ -58,11 +62,8 @@ class RuleMember final : public Member {
       const auto& options = options_of(owned.group.options());
       std::vector<Slot<State>> slots;
       for (Entry& entry : owned.params) {
-        at::Tensor grad = entry.value.grad();
-        if (!grad.defined()) {
-          if (!R::zero_for_missing(options)) continue;
-          grad = at::zeros_like(entry.value);
-        }
+        at::Tensor grad = gradient_for<R>(entry.value, options);
+        if (!grad.defined()) continue;
         allocate(entry, options);
         slots.push_back({entry.value, std::move(grad), &entry.state});
       }
@@ -155,29 +156,9 @@ class RuleMember final : public Member {
       throw StateError(
           {.what = fmt::format("state step of {} has {} values", entry.name, step.numel()),
            .why = "it is a single counter"});
-    State state = R::make_state(entry.value, options);
-    state.step = step.item<std::int64_t>();
-    for_each_state_tensor<State>([&](const StateField<State>& field) {
-      at::Tensor& target = state.*(field.member);
-      const at::Tensor saved = source(entry.name, field.key);
-      if (!saved.defined()) {
-        if (target.defined())
-          throw StateError({.what = fmt::format("state {} of {} is missing", field.key, entry.name),
-                            .why = "it was saved under other options, or by another program",
-                            .remedy = "build the optimizer with the options it was saved with"});
-        return;
-      }
-      // A state that comes into being with the first step has the parameter's shape.
-      if (!target.defined()) target = at::zeros_like(entry.value);
-      if (saved.sizes() != target.sizes())
-        throw StateError({.what = fmt::format("state {} of {} has shape {}, here it is {}",
-                                              field.key, entry.name, shape_text(shape_of(saved)),
-                                              shape_text(shape_of(target))),
-                          .why = "a state must have the shape of its parameter",
-                          .remedy = "load into the model it was saved from"});
-      target.copy_(saved);
-    });
-    return {std::move(state), true};
+    const auto saved = [&](std::string_view key) { return source(entry.name, key); };
+    return {restored_state<R>(entry.value, options, step.item<std::int64_t>(), saved, entry.name),
+            true};
   }
 
   // A deque keeps the addresses of groups when more are added.

@@ -190,6 +190,45 @@ TEST(RuleOptimizer, RefusesArchivesThatDoNotFitAndChangesNothing) {
                "it was when saved");
 }
 
+TEST(RuleOptimizer, ASparseGradientStopsTheStepBeforeAnyWeightMoves) {
+  const at::Tensor a = param(), b = param();
+  AdamW optimizer({a, b});
+  grad(a, 1);
+  at::Tensor(b).mutable_grad() = at::ones({2, 2}).to_sparse();
+  EXPECT_THROW(optimizer.step(), LayoutError);
+  EXPECT_EQ(a[0][0].item<double>(), 1);
+  EXPECT_EQ(optimizer.state_of(a), nullptr);
+}
+
+TEST(RuleOptimizer, OptionsOfAnotherOptimizerAreRefused) {
+  const at::Tensor a = param(), b = param();
+  std::vector<RuleGroup<AdamWOptions>> groups{{.params = {a}}, {.params = {b}}};
+  AdamW optimizer(groups);
+  optimizer.param_groups()[1].set_options(std::make_unique<torch::optim::SGDOptions>(0.1));
+  grad(a, 1);
+  EXPECT_ERROR(ConfigError, optimizer.step(),
+               "group 1 holds options of another optimizer than adamw; their fields mean nothing "
+               "to this rule; add the group with "
+               "a steepest::RuleGroup, or without options");
+  EXPECT_EQ(a[0][0].item<double>(), 1);
+}
+
+TEST(RuleOptimizer, AParameterPushedIntoAGroupTwiceIsFound) {
+  const at::Tensor a = param();
+  SGD optimizer({a}, {.lr = 1});
+  optimizer.param_groups()[0].params().push_back(a);
+  grad(a, 1);
+  EXPECT_THROW(optimizer.step(), ConfigError);
+  EXPECT_EQ(a[0][0].item<double>(), 1);
+}
+
+TEST(RuleOptimizer, GroupsMayBeWrittenInPlace) {
+  const at::Tensor a = param(), b = param();
+  Muon optimizer({{.params = {a}, .options = {.lr = 0.25}}, {.params = {b}}});
+  EXPECT_EQ(optimizer.options(0).lr, 0.25);
+  EXPECT_EQ(optimizer.options(1), MuonOptions{});
+}
+
 TEST(RuleOptimizer, ABadOptionSetBetweenStepsIsCaughtBeforeTheStep) {
   const at::Tensor p = param();
   AdamW optimizer({p});

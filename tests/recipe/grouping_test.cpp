@@ -119,11 +119,18 @@ TEST(Grouping, RefusesWhatWouldSilentlyDoNothing) {
                "none of the 0 parameters is trainable; an optimizer without parameters would train "
                "nothing; give a model whose "
                "parameters require gradients");
+  GroupRule forced{.role = Role::kNorm};
+  forced.optimizer = Json{{"_target_", "steepest.Muon"}};
+  EXPECT_ERROR(ConfigError, plan_groups(AdamWConfig{}, {forced}, model()),
+               "groups[0].optimizer asks for a matrix rule, and no parameter of it is a hidden "
+               "matrix; everything would silently "
+               "go to the rule of the rest; use adamw, or set the roles of the parameters that are "
+               "matrices");
   const std::vector<ParamInfo> vectors{info("a", {4}, Role::kVector)};
   EXPECT_ERROR(ConfigError, plan_groups(MuonConfig{}, {}, vectors),
-               "a matrix rule is asked for, and no parameter is a hidden matrix; everything would "
-               "silently go to the rule of the "
-               "rest; use adamw, or set the roles of the parameters that are matrices");
+               "optimizer asks for a matrix rule, and no parameter of it is a hidden matrix; "
+               "everything would silently go to the rule of "
+               "the rest; use adamw, or set the roles of the parameters that are matrices");
 }
 
 }  // namespace

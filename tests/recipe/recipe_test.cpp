@@ -47,9 +47,10 @@ TEST(Recipe, ListsEveryProblemWithItsLine) {
 }
 
 TEST(Recipe, ChecksSchedulesAgainstTheRun) {
-  EXPECT_ERROR(ConfigError,
-               read("step_scheduler: {max_steps: 100}\nlr_scheduler:\n  lr_warmup_steps: 200\n"),
-               "r.yaml:2: lr_scheduler.warmup_steps is 200; it must be below decay_steps (100)");
+  EXPECT_ERROR(
+      ConfigError,
+      read("step_scheduler: {max_steps: 100}\nlr_scheduler:\n  lr_warmup_steps: 200\n"),
+      "r.yaml:3: lr_scheduler.lr_warmup_steps is 200; it must be below lr_decay_steps (100)");
   EXPECT_ERROR(ConfigError, read("lr_scheduler:\n  min_lr: .nan\n"),
                "r.yaml:2: lr_scheduler.min_lr is nan; it must be finite and not negative");
 }

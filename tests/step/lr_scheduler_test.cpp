@@ -58,7 +58,7 @@ TEST(LRScheduler, RefusesAnotherShapeAndNonsense) {
   Recorder recorder;
   LRScheduler saved(recorder, linear(3, 10)), other(recorder, linear(3, 20));
   EXPECT_ERROR(StateError, other.load(saved.save()),
-               "lr_scheduler.decay_steps was 10 when saved and is 20 here; the rest of the run "
+               "lr_scheduler.lr_decay_steps was 10 when saved and is 20 here; the rest of the run "
                "would follow another "
                "curve; use the schedule the run was started with");
   EXPECT_THROW(saved.load(Json::object()), StateError);

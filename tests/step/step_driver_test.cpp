@@ -114,6 +114,15 @@ TEST(StepDriver, ASkippedStepLeavesNoTrace) {
   }
 }
 
+TEST(StepDriver, ASparseGradientStopsTheStepBeforeAnyWeightMoves) {
+  Two two({});
+  two.grads(1, 1);
+  two.b.mutable_grad() = two.b.grad().to_sparse();
+  EXPECT_THROW(two.driver.step(), LayoutError);
+  EXPECT_EQ(two.a.item<double>(), 0);
+  EXPECT_EQ(two.driver.applied(), 0);
+}
+
 TEST(StepDriver, RefusesAPolicyOfNonsense) {
   EXPECT_ERROR(ConfigError, Two({.max_norm = -1}),
                "policy.max_norm is -1; it must be finite and not negative");

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "steepest/base/error.h"
+#include "steepest/optimizers/rule.h"
+#include "steepest/tensor/bridge.h"
+
+namespace steepest {
+
+/// The state of a parameter as it was saved, in tensors of its own: `saved(key)` gives the tensor
+/// of a key, undefined where there is none. The configured dtype wins over the saved one.
+/// StateError: a state that the options call for is missing, or has another shape; `name` is the
+/// parameter's in the message.
+template <Rule R, class Saved>
+typename R::State restored_state(const at::Tensor& param, const typename R::Options& options,
+                                 std::int64_t step, const Saved& saved, std::string_view name) {
+  using State = typename R::State;
+  const at::NoGradGuard no_grad;
+  State state = R::make_state(param, options);
+  state.step = step;
+  for_each_state_tensor<State>([&](const StateField<State>& field) {
+    at::Tensor& target = state.*(field.member);
+    const at::Tensor from = saved(field.key);
+    if (!from.defined()) {
+      if (target.defined())
+        throw StateError({.what = fmt::format("state {} of {} is missing", field.key, name),
+                          .why = "it was saved under other options, or by another program",
+                          .remedy = "build the optimizer with the options it was saved with"});
+      return;
+    }
+    // A state that comes into being with the first step has the parameter's shape.
+    if (!target.defined()) target = at::zeros_like(param);
+    if (from.sizes() != target.sizes())
+      throw StateError(
+          {.what = fmt::format("state {} of {} has shape {}, here it is {}", field.key, name,
+                               shape_text(shape_of(from)), shape_text(shape_of(target))),
+           .why = "a state must have the shape of its parameter",
+           .remedy = "load into the model it was saved from"});
+    target.copy_(from);
+  });
+  return state;
+}
+
+}  // namespace steepest
