@@ -6,6 +6,7 @@
 
 #include "steepest/base/nearest.h"
 #include "steepest/optimizers/catalogue.h"
+#include "steepest/optimizers/torch_muon_options.h"
 #include "steepest/recipe/optimizer_config.h"
 
 namespace steepest {
@@ -81,33 +82,6 @@ struct RestOptions {
   }
 };
 
-/// torch.optim.Muon's constructor.
-struct TorchMuonOptions {
-  double lr = 1e-3, weight_decay = 0.1, momentum = 0.95;
-  bool nesterov = true;
-  std::vector<double> ns_coefficients = {};
-  double eps = 1e-7;
-  int ns_steps = 5;
-  std::optional<ScaleMode> adjust_lr_fn;
-
-  static constexpr auto fields() {
-    using O = TorchMuonOptions;
-    return std::tuple{
-        field("lr", &O::lr, at_least_zero(), ""),
-        field("weight_decay", &O::weight_decay, at_least_zero(), ""),
-        field("momentum", &O::momentum, decay_factor(), ""),
-        field("nesterov", &O::nesterov, ""),
-        field("ns_coefficients", &O::ns_coefficients, any_number(), ""),
-        field("eps", &O::eps, above_zero(), ""),
-        field("ns_steps", &O::ns_steps, Range{.low = 1, .high = 99, .text = "in 1 .. 99"}, ""),
-        field("adjust_lr_fn", &O::adjust_lr_fn, "")};
-  }
-  static void check(const TorchMuonOptions& o, Rules& rules) {
-    rules.require(o.ns_coefficients.empty() || o.ns_coefficients.size() == 3, "ns_coefficients",
-                  o.ns_coefficients, "three numbers");
-  }
-};
-
 template <class Options>
 bool has_field(std::string_view key) {
   const auto names = field_names<Options>();
@@ -147,19 +121,6 @@ RuleConfig read_matrix_rule(const Json& fields, Rules& rules, auto&& matrices_of
   read_fields(other, rest, rules);
   check_fields(rest, rules);
   return {.matrices = matrices_of(main), .rest = rest_of(rest, main.lr)};
-}
-
-MuonOptions from_torch(const TorchMuonOptions& o) {
-  MuonOptions options = MuonOptions::torch();
-  options.lr = o.lr;
-  options.weight_decay = o.weight_decay;
-  options.momentum = o.momentum;
-  options.nesterov = o.nesterov;
-  options.custom_coefficients = o.ns_coefficients;
-  options.eps = o.eps;
-  options.steps = o.ns_steps;
-  options.scale = o.adjust_lr_fn.value_or(ScaleMode::kShapeScaling);
-  return options;
 }
 
 template <class Config>
@@ -206,7 +167,7 @@ OptimizerConfig read_optimizer_config(const Json& section, Rules& rules) {
       // means torch's.
       for (const char* each : {"momentum", "ns_steps", "ns_coefficients", "eps", "adjust_lr_fn"})
         if (fields.contains(each))
-          return read_matrix_rule<TorchMuonOptions>(fields, rules, from_torch);
+          return read_matrix_rule<TorchMuonOptions>(fields, rules, muon_options);
       return read_typed<MuonConfig>(fields, rules);
     case Target::kOwnMuon:
       return read_matrix_rule<MuonOptions>(fields, rules, [](const MuonOptions& o) { return o; });

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "steepest/optimizers/torch_muon_options.h"
+
 namespace steepest::internal {
 namespace {
 
@@ -41,38 +43,6 @@ void take_arithmetic(const ReplayCase& file, MuonOptions& o) {
   o.compute_dtype = Dtype::kFloat64;
   o.input_dtype = *file.float64_input == Dtype::kFloat32 ? std::nullopt : file.float64_input;
 }
-
-// --- torch.optim.Muon ---
-
-enum class TorchAdjust { kOriginal, kMatchRmsAdamW };
-const auto& spellings(TorchAdjust) {
-  static constexpr Spelling<TorchAdjust> kAll[] = {
-      {TorchAdjust::kOriginal, "original"}, {TorchAdjust::kMatchRmsAdamW, "match_rms_adamw"}};
-  return kAll;
-}
-
-struct TorchMuonConfig {
-  double lr = 1e-3;
-  double weight_decay = 0.1;
-  double momentum = 0.95;
-  bool nesterov = true;
-  std::vector<double> ns_coefficients = {3.4445, -4.775, 2.0315};
-  double eps = 1e-7;
-  int ns_steps = 5;
-  std::optional<TorchAdjust> adjust_lr_fn = {};  // None: original
-
-  static constexpr auto fields() {
-    using O = TorchMuonConfig;
-    return std::tuple{field("lr", &O::lr, ""),
-                      field("weight_decay", &O::weight_decay, ""),
-                      field("momentum", &O::momentum, ""),
-                      field("nesterov", &O::nesterov, ""),
-                      field("ns_coefficients", &O::ns_coefficients, ""),
-                      field("eps", &O::eps, ""),
-                      field("ns_steps", &O::ns_steps, ""),
-                      field("adjust_lr_fn", &O::adjust_lr_fn, "")};
-  }
-};
 
 // --- dion.Muon ---
 
@@ -228,20 +198,10 @@ Translated torch_sgd(const DialectInput& input, Rules& rules) {
 }
 
 Translated torch_muon(const DialectInput& input, Rules& rules) {
-  TorchMuonConfig c;
+  TorchMuonOptions c;
   read_fields(torch_options(input.options), c, rules);
-  rules.require(c.ns_coefficients.size() == 3, "ns_coefficients", c.ns_coefficients,
-                "three numbers");
-  MuonOptions o = MuonOptions::torch();
-  o.lr = c.lr;
-  o.momentum = c.momentum;
-  o.nesterov = c.nesterov;
-  o.weight_decay = c.weight_decay;
-  o.custom_coefficients = c.ns_coefficients;
-  o.eps = c.eps;
-  o.steps = c.ns_steps;
-  o.scale = c.adjust_lr_fn == TorchAdjust::kMatchRmsAdamW ? ScaleMode::kMatchRmsAdamW
-                                                          : ScaleMode::kShapeScaling;
+  check_fields(c, rules);
+  MuonOptions o = muon_options(c);
   take_arithmetic(input.file, o);
   return {.options = std::move(o), .state_names = {{"momentum_buffer", "momentum_buffer"}}};
 }

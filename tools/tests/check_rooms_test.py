@@ -1,19 +1,10 @@
 import os
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import check_rooms  # noqa: E402
-
-
-def tree(files):
-    root = tempfile.mkdtemp()
-    for path, text in files.items():
-        os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
-        with open(os.path.join(root, path), "w", encoding="utf-8") as file:
-            file.write(text)
-    return root
+from tree import tree  # noqa: E402
 
 
 class CheckRooms(unittest.TestCase):
