@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/isfinite.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -17,6 +16,7 @@
 #include "steepest/base/error.h"
 #include "steepest/build/optimizer.h"
 #include "steepest/checkpoint/checkpoint.h"
+#include "steepest/gradients/statistics.h"
 #include "steepest/train/curves.h"
 #include "steepest/train/data.h"
 #include "steepest/train/evaluate.h"
@@ -57,7 +57,15 @@ class Timed {
   Clock::time_point start_ = Clock::now();
 };
 
-bool all_finite(const at::Tensor& tensor) { return at::isfinite(tensor).all().item<bool>(); }
+/// The first parameter for which `tensor_of` (its weight, its gradient) holds a NaN or Inf, or
+/// null.
+template <class TensorOf>
+const Param* first_non_finite(const ParamSet& params, const TensorOf& tensor_of) {
+  std::vector<at::Tensor> tensors;
+  for (const Param& each : params) tensors.push_back(tensor_of(each));
+  const auto found = gradient_statistics(tensors).first_non_finite;
+  return found ? &params[*found] : nullptr;
+}
 
 /// What is open for writing once a run has been let in.
 struct Outputs {
@@ -360,21 +368,21 @@ TrainSummary Run::summarize(Outcome outcome, int signal) {
 }
 
 void Run::require_finite_weights() {
-  for (const auto& param : model_.params())
-    if (!all_finite(param.value.detach()))
-      stop_non_finite(fmt::format("after update {} the weight '{}' is not finite", counters_.step,
-                                  param.info.name),
-                      "a checkpoint of it would be of no use");
+  const Param* bad =
+      first_non_finite(model_.params(), [](const Param& each) { return each.value; });
+  if (bad != nullptr)
+    stop_non_finite(fmt::format("after update {} the weight '{}' is not finite", counters_.step,
+                                bad->info.name),
+                    "a checkpoint of it would be of no use");
 }
 
 /// The loss or a gradient of the update at hand is not finite.
 void Run::refuse_update(std::string what) {
-  for (const auto& param : model_.params()) {
-    if (!param.value.grad().defined() || all_finite(param.value.grad())) continue;
+  const Param* bad =
+      first_non_finite(model_.params(), [](const Param& each) { return each.value.grad(); });
+  if (bad != nullptr)
     what +=
-        fmt::format("; the first parameter whose gradient is not finite is '{}'", param.info.name);
-    break;
-  }
+        fmt::format("; the first parameter whose gradient is not finite is '{}'", bad->info.name);
   stop_non_finite(fmt::format("update {}: {}", counters_.step + 1, what),
                   "the update was not made: no weight, moment or counter was touched");
 }

@@ -101,10 +101,7 @@ Counters restore_training(const Checkpoint& checkpoint, const TrainingParts& par
     const auto piece = checkpoint.find(param.info.name, kWeight);
     copy_bytes_into(target, piece->info.dtype, piece->bytes);
   }
-  if (parts.scheduler != nullptr && !scheduler.is_null()) {
-    parts.scheduler->load(scheduler);
-    parts.scheduler->apply();
-  }
+  if (parts.scheduler != nullptr && !scheduler.is_null()) parts.scheduler->load(scheduler);
   return counters;
 }
 
