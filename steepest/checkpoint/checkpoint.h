@@ -69,7 +69,7 @@ class Checkpoint {
 };
 
 /// The newest whole checkpoint in `parent`, and what was passed over: a folder and why it is not
-/// whole.
+/// whole. Leftovers of killed saves are removed, so only one process may use `parent` at a time.
 struct NewestCheckpoint {
   std::optional<Checkpoint> checkpoint;
   std::vector<std::pair<std::filesystem::path, std::string>> refused;
