@@ -7,6 +7,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 find_package(CLI11 REQUIRED)
 find_package(Protobuf REQUIRED)
 

@@ -18,8 +18,9 @@ target_include_directories(steepest INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTAL
 target_compile_features(steepest INTERFACE cxx_std_20)
 target_link_libraries(steepest INTERFACE Steepest::torch fmt::fmt nlohmann_json::nlohmann_json yaml-cpp
                                          Threads::Threads $<BUILD_INTERFACE:PkgConfig::PCRE2>
-                                         $<BUILD_INTERFACE:PkgConfig::XXHASH>
-                                         $<INSTALL_INTERFACE:Steepest::pcre2> $<INSTALL_INTERFACE:Steepest::xxhash>)
+                                         $<BUILD_INTERFACE:PkgConfig::XXHASH> $<BUILD_INTERFACE:PkgConfig::HWY>
+                                         $<INSTALL_INTERFACE:Steepest::pcre2> $<INSTALL_INTERFACE:Steepest::xxhash>
+                                         $<INSTALL_INTERFACE:Steepest::hwy>)
 
 set(_where ${CMAKE_INSTALL_LIBDIR}/cmake/Steepest)
 install(TARGETS steepest EXPORT SteepestTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

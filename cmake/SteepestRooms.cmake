@@ -55,6 +55,13 @@ set(_optimizers_pure "[a-z0-9_]*_options|catalogue|rule_options")
 
 steepest_sources(_s base)
 steepest_room(base SOURCES ${_s} LINK fmt::fmt nlohmann_json::nlohmann_json PkgConfig::XXHASH Threads::Threads)
+steepest_sources(_s kernels)
+steepest_room(kernels SOURCES ${_s} LINK steepest_base)
+# Loops over lanes, chosen at run time. Targets without fused multiply-add would give other bits: those processors take
+# the scalar one, which has it.
+target_link_libraries(steepest_kernels_objects PRIVATE PkgConfig::HWY)
+target_link_libraries(steepest_kernels PUBLIC PkgConfig::HWY)
+target_compile_definitions(steepest_kernels_objects PRIVATE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3_DL)")
 steepest_sources(_s schedule)
 steepest_room(schedule SOURCES ${_s} LINK steepest_base)
 steepest_sources(_s params EXCEPT ${_params_torch})
@@ -69,8 +76,8 @@ steepest_sources(_s recipe)
 steepest_room(recipe SOURCES ${_s} LINK steepest_optimizers_pure steepest_params_pure steepest_schedule steepest_base
                                         yaml-cpp PkgConfig::PCRE2)
 
-set(STEEPEST_PURE_ROOMS base schedule checkpoint recipe)
-set(STEEPEST_LIBRARY_ROOMS base schedule params_pure linalg_pure optimizers_pure checkpoint recipe)
+set(STEEPEST_PURE_ROOMS base kernels schedule checkpoint recipe)
+set(STEEPEST_LIBRARY_ROOMS base kernels schedule params_pure linalg_pure optimizers_pure checkpoint recipe)
 
 if(STEEPEST_HAS_TORCH)
   steepest_sources(_s tensor)

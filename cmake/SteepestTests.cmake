@@ -7,7 +7,7 @@ find_program(STEEPEST_PYTHON python3)
 file(GLOB _support CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tests/support/*.cpp)
 list(FILTER _support EXCLUDE REGEX "_main\\.cpp$")
 
-set(_rooms base schedule checkpoint recipe)
+set(_rooms base kernels schedule checkpoint recipe)
 if(STEEPEST_HAS_TORCH)
   list(APPEND _rooms tensor params linalg gradients optimizers step build report)
   if(STEEPEST_TRAINER)
@@ -82,10 +82,21 @@ if(STEEPEST_PYTHON AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tools/tests)
   endforeach()
 endif()
 
+# TensorBoard's own reader on the events of a run. ./run test puts it into .venv-test.
+if(TARGET steepest_program)
+  set(STEEPEST_TEST_PYTHON ${CMAKE_CURRENT_SOURCE_DIR}/.venv-test/bin/python CACHE FILEPATH
+      "A Python that has the package tensorboard")
+  add_test(NAME train/tensorboard_reader
+           COMMAND ${STEEPEST_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/tests/train/tensorboard_reader_test.py
+                   $<TARGET_FILE:steepest_program>)
+  set_tests_properties(train/tensorboard_reader PROPERTIES LABELS train TIMEOUT 300)
+endif()
+
 # The installed library, used as a stranger would: examples/ against an install.
 if(TARGET steepest_program AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/install_test.sh)
   add_test(NAME install/examples
            COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/install_test.sh ${CMAKE_CURRENT_SOURCE_DIR}
                    ${CMAKE_BINARY_DIR} ${STEEPEST_TORCH_ROOT})
-  set_tests_properties(install/examples PROPERTIES LABELS install TIMEOUT 600)
+  set_tests_properties(install/examples PROPERTIES LABELS install TIMEOUT 600
+                                                  RUN_SERIAL ON)  # its compilers need the memory
 endif()

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fails when a C++ file is not formatted as .clang-format says. `tools/check_format.sh --fix` formats.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# Another tree than this one can be given, for the tool's own test.
+cd "${STEEPEST_TREE:-$(dirname "${BASH_SOURCE[0]}")/..}"
 if ! command -v clang-format > /dev/null; then
   echo "error: clang-format is missing; apt-get install clang-format" >&2
   exit 2
@@ -12,9 +13,8 @@ if [ "${1:-}" = --fix ]; then
   exit
 fi
 version=$(clang-format --version | grep -oE '[0-9]+' | head -n 1)
-if ! clang-format --dry-run -Werror "${files[@]}" 2> /tmp/steepest-format.$$; then
-  grep -oE '^[^:]+:[0-9]+' /tmp/steepest-format.$$ | sort -u | head -n 20
-  rm -f /tmp/steepest-format.$$
+if ! problems=$(clang-format --dry-run -Werror "${files[@]}" 2>&1); then
+  grep -oE '^[^:]+:[0-9]+' <<< "$problems" | sort -u | head -n 20 || true
   # Other versions break lines elsewhere: only the version the tree was formatted with decides.
   if [ "$version" != 14 ]; then
     echo "clang-format $version formats differently from version 14; not counted as a failure" >&2
@@ -22,4 +22,3 @@ if ! clang-format --dry-run -Werror "${files[@]}" 2> /tmp/steepest-format.$$; th
   fi
   exit 1
 fi
-rm -f /tmp/steepest-format.$$
