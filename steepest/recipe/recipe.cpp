@@ -76,8 +76,16 @@ void read_limits(const Json& root, Recipe& recipe, Rules& all) {
   for (const char* section : {"precision", "distributed"})
     if (root.contains(section) && !root[section].is_null() && !root[section].is_object())
       internal::wrong_type(root[section], "a map of options", section, all);
+  static constexpr std::string_view kPrecision[] = {"weights", "gradients", "masters", "states",
+                                                    "loss_scale"};
   if (root.contains("precision") && root["precision"].is_object())
     for (const auto& [key, value] : root["precision"].items()) {
+      if (std::ranges::find(kPrecision, key) == std::end(kPrecision)) {
+        Rules rules("precision");
+        internal::unknown_key(key, kPrecision, rules);
+        all.take(rules);
+        continue;
+      }
       const auto dtype =
           value.is_string() ? parse_spelling<Dtype>(value.get<std::string>()) : std::nullopt;
       if (!value.is_null() && dtype != Dtype::kFloat32)
@@ -101,17 +109,18 @@ void read_limits(const Json& root, Recipe& recipe, Rules& all) {
 
 /// Puts "file:line: " before a problem whose field the document holds: the longest known path it
 /// begins with.
-Problem located(Problem problem, const YamlDocument& document) {
-  const std::string subject = problem.what.substr(0, problem.what.find(' '));
+template <class Source>  // YamlDocument or Recipe
+Problem located(Problem problem, const Source& from) {
+  const std::string subject = problem.what.substr(0, problem.what.find_first_of(" :"));
   for (std::string path = subject; !path.empty();) {
-    if (const auto line = document.lines.find(path); line != document.lines.end()) {
-      problem.what = fmt::format("{}:{}: {}", document.source, line->second, problem.what);
+    if (const auto line = from.lines.find(path); line != from.lines.end()) {
+      problem.what = fmt::format("{}:{}: {}", from.source, line->second, problem.what);
       return problem;
     }
     const auto cut = path.find_last_of(".[");
     path = cut == std::string::npos ? "" : path.substr(0, cut);
   }
-  problem.what = fmt::format("{}: {}", document.source, problem.what);
+  problem.what = fmt::format("{}: {}", from.source, problem.what);
   return problem;
 }
 
@@ -172,7 +181,16 @@ Recipe read_recipe(const YamlDocument& document) {
     for (const Problem& each : all.problems()) problems.push_back(located(each, document));
     throw ConfigError(problems);
   }
+  recipe.source = document.source;
+  recipe.lines = document.lines;
   return recipe;
+}
+
+ConfigError located(const ConfigError& error, const Recipe& recipe) {
+  if (recipe.source.empty()) return error;
+  std::vector<Problem> problems;
+  for (const Problem& each : error.problems()) problems.push_back(located(each, recipe));
+  return ConfigError(std::move(problems));
 }
 
 Recipe load_recipe(const std::filesystem::path& path, const std::vector<std::string>& settings) {

@@ -114,6 +114,10 @@ struct Recipe {
   ClipGradNormConfig clip_grad_norm;
   CheckpointConfig checkpoint;
   std::vector<std::string> warnings;  ///< sections of others that were passed over
+  /// Where it was read and the line of every key and item ("groups[0]" -> 12), for messages; empty
+  /// for one that was made by hand.
+  std::string source;
+  std::map<std::string, int> lines;
 };
 
 /// A YAML document as neutral values, with the line of every key and item, for messages
@@ -134,6 +138,9 @@ void apply_setting(YamlDocument& document, std::string_view setting);
 /// From a document to a checked recipe: one ConfigError that lists every problem with file and
 /// line.
 Recipe read_recipe(const YamlDocument& document);
+/// A problem that shows only when the optimizer is built (`groups[0]` matches no parameter): the
+/// same error with "file:line: " before what the recipe says there.
+ConfigError located(const ConfigError& error, const Recipe& recipe);
 /// Reads, applies --set values in order, checks.
 Recipe load_recipe(const std::filesystem::path& path,
                    const std::vector<std::string>& settings = {});

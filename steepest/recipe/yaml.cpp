@@ -1,5 +1,6 @@
 // YAML to neutral values, with lines. Scalars are read as PyYAML reads YAML 1.1.
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
 #include <charconv>
@@ -113,6 +114,10 @@ YamlDocument parse_yaml(std::string_view text, std::string source) {
                        .why = "it holds a zero byte"});
   try {
     document.root = Reader(document).read(YAML::Load(std::string(text)), "", 0);
+  } catch (const YAML::DeepRecursion& error) {
+    throw ConfigError({.what = fmt::format("{}:{}:{}: it is not a recipe", document.source,
+                                           error.mark.line + 1, error.mark.column + 1),
+                       .why = "its values are nested too deeply"});
   } catch (const YAML::Exception& error) {
     throw ConfigError({.what = fmt::format("{}:{}:{}: it is not YAML", document.source,
                                            error.mark.line + 1, error.mark.column + 1),

@@ -78,6 +78,16 @@ struct Outputs {
   EventFile events;
 };
 
+/// The recipe's optimizer; its errors name the recipe's lines.
+std::unique_ptr<Optimizer> build(const Recipe& recipe, const ParamSet& params) {
+  try {
+    return build_optimizer(recipe.optimizer, params,
+                           StepPolicy{.max_norm = recipe.clip_grad_norm.max_norm}, recipe.groups);
+  } catch (const ConfigError& error) {
+    throw located(error, recipe);
+  }
+}
+
 class Run {
  public:
   explicit Run(const TrainRequest& request);
@@ -129,9 +139,7 @@ Run::Run(const TrainRequest& request)
       progress_(request.progress != nullptr ? *request.progress : silent_),
       data_(TextData::load(recipe_.dataset, recipe_.model.context)),
       model_(recipe_.model, static_cast<std::uint64_t>(recipe_.seed)),
-      optimizer_(build_optimizer(recipe_.optimizer, model_.params(),
-                                 StepPolicy{.max_norm = recipe_.clip_grad_norm.max_norm},
-                                 recipe_.groups)),
+      optimizer_(build(recipe_, model_.params())),
       scheduler_(recipe_.lr_scheduler
                      ? recipe_.lr_scheduler->build(*optimizer_, {.max_steps = plan_.max_steps})
                      : nullptr),

@@ -4,6 +4,7 @@
 #include "steepest/base/error.h"
 #include "steepest/build/optimizer.h"
 #include "steepest/recipe/lr_scheduler_config.h"
+#include "tests/support/errors.h"
 
 namespace steepest {
 namespace {
@@ -27,10 +28,11 @@ TEST(LRSchedulerBuild, RefusesNonsense) {
   ParamSet params;
   params.add("w", at::ones({8, 4}).set_requires_grad(true), "linear");
   const auto optimizer = build_optimizer(AdamWConfig{.lr = 0.5}, params);
-  EXPECT_THROW((LRSchedulerConfig{.lr_warmup_steps = 200}.build(*optimizer, {.max_steps = 100})),
-               ConfigError);
-  EXPECT_THROW((LRSchedulerConfig{.min_lr = -1}.build(*optimizer, {.max_steps = 100})),
-               ConfigError);
+  EXPECT_ERROR(ConfigError,
+               (LRSchedulerConfig{.lr_warmup_steps = 200}.build(*optimizer, {.max_steps = 100})),
+               "lr_scheduler.lr_warmup_steps is 200; it must be below lr_decay_steps (100)");
+  EXPECT_ERROR(ConfigError, (LRSchedulerConfig{.min_lr = -1}.build(*optimizer, {.max_steps = 100})),
+               "lr_scheduler.min_lr is -1; it must be finite and not negative");
   EXPECT_EQ(optimizer->groups()[0]->lr(), 0.5);
 }
 

@@ -141,12 +141,21 @@ TEST(OptimizerState, RefusesOtherModelsByNameAndChangesNothing) {
   wide.add("a", at::full({5, 4}, 1.0).set_requires_grad(true));
   wide.add("b", at::full({4, 4}, 1.0).set_requires_grad(true));
   const auto reshaped = build_optimizer(AdamWConfig{.lr = 0.3}, wide);
-  EXPECT_THROW(reshaped->load(path), StateError);
+  EXPECT_ERROR(StateError, reshaped->load(path),
+               "state exp_avg of a has shape [4, 4], here it is [5, 4]; a state must have the "
+               "shape of its parameter; load into the model it was saved from");
   EXPECT_EQ(reshaped->groups()[0]->lr(), 0.3);
   EXPECT_TRUE(reshaped->state().empty());
   const auto other_rule = build_optimizer(MuonConfig{}, params_of({"a", "b"}, 1));
-  EXPECT_THROW(other_rule->load(path), StateError);
-  EXPECT_THROW(saved->load(folder.path / "nowhere"), Error);
+  EXPECT_ERROR(
+      StateError, other_rule->load(path),
+      path.string() +
+          ": the groups differ: not in the checkpoint: "
+          "matrices; only there: all; build the optimizer with the config it was saved with");
+  EXPECT_ERROR(Error, saved->load(folder.path / "nowhere"),
+               "there is no checkpoint " + (folder.path / "nowhere").string() +
+                   "; give a folder step-N "
+                   "that a run or Optimizer::save wrote");
 }
 
 TEST(OptimizerState, SaysWhenNamesWereMadeUp) {

@@ -52,11 +52,17 @@ TEST(BuildOptimizer, RoutesEveryParameterOnce) {
 }
 
 TEST(BuildOptimizer, RefusesBadConfigsBeforeBuilding) {
-  EXPECT_THROW(build_optimizer(AdamWConfig{.lr = -1}, model()), ConfigError);
+  EXPECT_ERROR(ConfigError, build_optimizer(AdamWConfig{.lr = -1}, model()),
+               "optimizer.lr is -1; it must be finite and not negative");
   ParamSet vectors;
   vectors.add("a", param({4}));
-  EXPECT_THROW(build_optimizer(MuonConfig{}, vectors), ConfigError);
-  EXPECT_THROW(build_optimizer(AdamWConfig{}, ParamSet()), ConfigError);
+  EXPECT_ERROR(ConfigError, build_optimizer(MuonConfig{}, vectors),
+               "optimizer asks for a matrix rule, and no parameter of it is a hidden matrix; "
+               "everything would silently go to the rule of the rest; use adamw, or set the roles "
+               "of the parameters that are matrices");
+  EXPECT_ERROR(ConfigError, build_optimizer(AdamWConfig{}, ParamSet()),
+               "none of the 0 parameters is trainable; an optimizer without parameters would train "
+               "nothing; give a model whose parameters require gradients");
 }
 
 TEST(Optimizer, ZeroGradReachesEveryMember) {
@@ -84,10 +90,13 @@ TEST(Optimizer, SetsRatesOfAllGroupsAndRefusesUnknownOnes) {
   optimizer->set("lr", 0.05);
   for (Group* group : optimizer->groups()) EXPECT_EQ(group->lr(), 0.05);
   optimizer->set("betas", {0.5, 0.6});  // the Muon group has none: only the others change
-  EXPECT_THROW(optimizer->set("nonsense", 1), ConfigError);
-  EXPECT_THROW(optimizer->set("lr", -1), ConfigError);
+  EXPECT_ERROR(ConfigError, optimizer->set("nonsense", 1),
+               "no group has an option 'nonsense'; the rules here are adamw, muon");
+  EXPECT_ERROR(ConfigError, optimizer->set("lr", -1),
+               "matrices.lr is -1; it must be finite and not negative");
   for (Group* group : optimizer->groups()) EXPECT_EQ(group->lr(), 0.05);
-  EXPECT_THROW(optimizer->group("matrixes"), ConfigError);
+  EXPECT_ERROR(ConfigError, optimizer->group("matrixes"),
+               "there is no group 'matrixes'; did you mean 'matrices'?");
   EXPECT_EQ(&optimizer->group("matrices"), optimizer->groups()[0]);
 }
 

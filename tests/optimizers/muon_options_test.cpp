@@ -51,8 +51,10 @@ TEST(MuonOptions, RefusesNonsense) {
                "restarted list can turn the update around");
   EXPECT_ERROR(ConfigError, validate(MuonOptions{.compute_dtype = Dtype::kInt32}, "m"),
                "m.compute_dtype is int32; it must be a floating point type");
-  EXPECT_THROW(validate(MuonOptions{.eps = 0}, "m"), ConfigError);
-  EXPECT_THROW(validate(MuonOptions{.safety = 0.5}, "m"), ConfigError);
+  EXPECT_ERROR(ConfigError, validate(MuonOptions{.eps = 0}, "m"),
+               "m.eps is 0; it must be finite and above 0");
+  EXPECT_ERROR(ConfigError, validate(MuonOptions{.safety = 0.5}, "m"),
+               "m.safety is 0.5; it must be finite and at least 1");
 }
 
 }  // namespace

@@ -149,7 +149,10 @@ TEST(Muon, RefusesVectors) {
                "parameter norm.weight of shape [4] was given to muon; muon orthogonalizes "
                "matrices; a vector has no singular "
                "values to even out; put it into a group of adamw, as build_optimizer does");
-  EXPECT_THROW(MuonRule::require(at::zeros({}), {}, "scale"), ShapeError);
+  EXPECT_ERROR(
+      ShapeError, MuonRule::require(at::zeros({}), {}, "scale"),
+      "parameter scale of shape [] was given to muon; muon orthogonalizes matrices; a vector has "
+      "no singular values to even out; put it into a group of adamw, as build_optimizer does");
 }
 
 }  // namespace

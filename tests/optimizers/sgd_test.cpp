@@ -65,8 +65,9 @@ TEST(SGD, RefusesNesterovWithoutMomentum) {
   EXPECT_ERROR(
       ConfigError, validate(SGDOptions{.nesterov = true}, "sgd"),
       "sgd.nesterov is true; it must be false unless momentum is above 0 and dampening is 0");
-  EXPECT_THROW(validate(SGDOptions{.momentum = 0.9, .dampening = 0.1, .nesterov = true}, "sgd"),
-               ConfigError);
+  EXPECT_ERROR(
+      ConfigError, validate(SGDOptions{.momentum = 0.9, .dampening = 0.1, .nesterov = true}, "sgd"),
+      "sgd.nesterov is true; it must be false unless momentum is above 0 and dampening is 0");
   EXPECT_NO_THROW(validate(SGDOptions{.momentum = 0.9, .nesterov = true}, "sgd"));
 }
 

@@ -36,7 +36,8 @@ TEST(TorchMuonOptions, EveryOptionArrives) {
 TEST(TorchMuonOptions, RefusesWhatTorchRefuses) {
   EXPECT_ERROR(ConfigError, validate(TorchMuonOptions{.ns_coefficients = {1, 2}}, "o"),
                "o.ns_coefficients is [1, 2]; it must be three numbers");
-  EXPECT_THROW(validate(TorchMuonOptions{.ns_steps = 100}, "o"), ConfigError);
+  EXPECT_ERROR(ConfigError, validate(TorchMuonOptions{.ns_steps = 100}, "o"),
+               "o.ns_steps is 100; it must be in 1 .. 99");
   EXPECT_EQ(parse_spelling<TorchAdjustLr>("spectral"), std::nullopt);
 }
 

@@ -111,10 +111,13 @@ TEST(Grouping, RefusesWhatWouldSilentlyDoNothing) {
                "pattern or set optional: true");
   rule.optional = true;
   EXPECT_NO_THROW(plan_groups(AdamWConfig{}, {rule}, model()));
-  EXPECT_THROW(plan_groups(AdamWConfig{}, {GroupRule{.name_pattern = "a("}}, model()), ConfigError);
+  EXPECT_ERROR(ConfigError, plan_groups(AdamWConfig{}, {GroupRule{.name_pattern = "a("}}, model()),
+               "groups[0].match.name: 'a(' is no regular expression; at position 2: missing "
+               "closing parenthesis");
   GroupRule field{.role = Role::kNorm};
   field.options["bettas"] = Json({0.9, 0.9});
-  EXPECT_THROW(plan_groups(AdamWConfig{}, {field}, model()), ConfigError);
+  EXPECT_ERROR(ConfigError, plan_groups(AdamWConfig{}, {field}, model()),
+               "groups[0].bettas is not known; did you mean 'betas'?");
   EXPECT_ERROR(ConfigError, plan_groups(AdamWConfig{}, {}, {}),
                "none of the 0 parameters is trainable; an optimizer without parameters would train "
                "nothing; give a model whose "

@@ -20,9 +20,11 @@ TEST(OptimizerConfig, HasAutoModelsDefaults) {
 TEST(OptimizerConfig, RefusesNonsense) {
   EXPECT_ERROR(ConfigError, validate(OptimizerConfig(MuonConfig{.scalar_opt = "sgd"}), "optimizer"),
                "optimizer.scalar_opt is sgd; it must be adamw or lion");
-  EXPECT_THROW(validate(OptimizerConfig(AdamWConfig{.lr = -1}), "o"), ConfigError);
-  EXPECT_THROW(validate(OptimizerConfig(RuleConfig{.rest = LionOptions{.lr = -1}}), "o"),
-               ConfigError);
+  EXPECT_ERROR(ConfigError, validate(OptimizerConfig(AdamWConfig{.lr = -1}), "o"),
+               "o.lr is -1; it must be finite and not negative");
+  EXPECT_ERROR(ConfigError,
+               validate(OptimizerConfig(RuleConfig{.rest = LionOptions{.lr = -1}}), "o"),
+               "o.lr is -1; it must be finite and not negative");
 }
 
 TEST(OptimizerConfig, KnowsItsBaseRate) {

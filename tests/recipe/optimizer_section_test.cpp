@@ -35,7 +35,9 @@ TEST(OptimizerSection, ExecutionOnlyOptionsAreKnown) {
                         {"foreach", true},
                         {"fused", true},
                         {"capturable", false}}));
-  EXPECT_THROW(read({{"_target_", "steepest.AdamW"}, {"fused", true}}), ConfigError);
+  EXPECT_ERROR(
+      ConfigError, read({{"_target_", "steepest.AdamW"}, {"fused", true}}),
+      "optimizer.fused is not known; known here: lr, betas, eps, weight_decay, amsgrad, maximize");
 }
 
 TEST(OptimizerSection, OwnMuonTakesTheRestsOptions) {
@@ -60,8 +62,10 @@ TEST(OptimizerSection, UnknownNamesAndKeysNameTheNearest) {
   }
   EXPECT_ERROR(ConfigError, read({{"_target_", "muon"}, {"scalar_lrr", 1}}),
                "optimizer.scalar_lrr is not known; did you mean 'scalar_lr'?");
-  EXPECT_THROW(read(Json::array()), ConfigError);
-  EXPECT_THROW(read({{"_target_", 3}}), ConfigError);
+  EXPECT_ERROR(ConfigError, read(Json::array()),
+               "optimizer is a list of 0; it must be a map of options");
+  EXPECT_ERROR(ConfigError, read({{"_target_", 3}}),
+               "optimizer._target_ is the number 3; it must be a text");
 }
 
 TEST(OptimizerSection, WritesWhatItReads) {

@@ -65,24 +65,57 @@ TEST(Recipe, ReadsGroupsAndTheirMistakes) {
   EXPECT_EQ(recipe.groups[0].options["weight_decay"], 0.0);
   EXPECT_EQ(recipe.groups[1].name_pattern, "blocks\\.0");
   EXPECT_TRUE(recipe.groups[1].optional);
-  EXPECT_THROW(read("groups: {a: 1}"), ConfigError);
-  EXPECT_THROW(read("groups: [{weight_decay: 0}]"), ConfigError);
-  EXPECT_THROW(read("groups: [{match: {roll: norm}}]"), ConfigError);
-  EXPECT_THROW(read("groups: [{match: {role: norms}}]"), ConfigError);
-  EXPECT_THROW(read("groups: [{match: {role: norm}, optimizer: {_target_: nope}}]"), ConfigError);
+  EXPECT_ERROR(ConfigError, read("groups: {a: 1}"),
+               "r.yaml:1: groups is a map; it must be a list of groups");
+  EXPECT_ERROR(
+      ConfigError, read("groups: [{weight_decay: 0}]"),
+      "r.yaml:1: groups[0].match is missing; say match: {role: norm} or match: {name: regex}");
+  EXPECT_ERROR(ConfigError, read("groups: [{match: {roll: norm}}]"),
+               "r.yaml:1: groups[0].match.roll is not known; known here: role, name");
+  EXPECT_ERROR(ConfigError, read("groups: [{match: {role: norms}}]"),
+               "r.yaml:1: groups[0].match.role is 'norms'; it must be one of hidden, embedding, "
+               "output, norm, bias, vector; did you mean 'norm'?");
+  EXPECT_ERROR(ConfigError, read("groups: [{match: {role: norm}, optimizer: {_target_: nope}}]"),
+               "r.yaml:1: groups[0].optimizer._target_ is 'nope'; it must be one of adamw, adam, "
+               "muon, dion.Muon, torch.optim.AdamW, torch.optim.Adam, torch.optim.SGD, "
+               "torch.optim.Muon, sgd, lion, emerging_optimizers.scalar_optimizers.Lion, "
+               "steepest.AdamW, steepest.Adam, steepest.SGD, steepest.Lion, steepest.Muon");
 }
 
 TEST(Recipe, RefusesWhatThisVersionDoesNotDo) {
-  EXPECT_THROW(read("distributed: {optimizer: zero1}"), ConfigError);
-  EXPECT_THROW(read("precision: {weights: bfloat16}"), ConfigError);
-  EXPECT_THROW(read("precision: {weights: \"\xff\"}"), ConfigError);
+  EXPECT_ERROR(ConfigError, read("distributed: {optimizer: zero1}"),
+               "r.yaml:1: distributed.optimizer is \"zero1\"; this version trains in one process; "
+               "say none, or leave the section out");
+  EXPECT_ERROR(ConfigError, read("precision: {weights: bfloat16}"),
+               "r.yaml:1: precision.weights is \"bfloat16\"; this version trains in float32; say "
+               "float32, or leave the section out");
+  EXPECT_ERROR(ConfigError, read("precision: {weights: \"\xff\"}"),
+               "r.yaml:1: precision.weights is \"\xEF\xBF\xBD\"; this version trains in float32; "
+               "say float32, or leave the section out");
   EXPECT_ERROR(ConfigError, read("precision: bfloat16"),
                "r.yaml:1: precision is the text 'bfloat16'; it must be a map of options");
   EXPECT_NO_THROW(read("distributed: {optimizer: none}\nprecision: {weights: float32}"));
   EXPECT_EQ(read("distributed: {strategy: fsdp2}").warnings.size(), 1u);
 }
 
-TEST(Recipe, SaysWhatCannotBeRead) { EXPECT_THROW(load_recipe("/nowhere/r.yaml"), IoError); }
+TEST(Recipe, NamesTheNearestPrecisionKey) {
+  EXPECT_ERROR(ConfigError, read("precision: {weight: float32}"),
+               "r.yaml:1: precision.weight is not known; did you mean 'weights'?");
+}
+
+TEST(Recipe, ErrorsOfBuildingGetTheLineOfTheRecipe) {
+  const Recipe recipe =
+      read("seed: 1\ngroups:\n- {match: {role: norm}}\n- {match: {name: 'a('}}\n");
+  const ConfigError error({.what = "groups[1].match.name: 'a(' is no regular expression"});
+  EXPECT_EQ(std::string(located(error, recipe).what()),
+            "r.yaml:4: groups[1].match.name: 'a(' is no regular expression");
+  EXPECT_EQ(std::string(located(error, Recipe{}).what()), std::string(error.what()));
+}
+
+TEST(Recipe, SaysWhatCannotBeRead) {
+  EXPECT_ERROR(IoError, load_recipe("/nowhere/r.yaml"),
+               "reading /nowhere/r.yaml failed: No such file or directory");
+}
 
 }  // namespace
 }  // namespace steepest

@@ -24,11 +24,21 @@ TEST(Setting, RefusesWhatLeadsNowhere) {
   EXPECT_ERROR(ConfigError, with("", "seed"),
                "--set seed cannot be applied; there is no '='; write key.path=value, for instance "
                "optimizer.lr=0.01");
-  EXPECT_THROW(with("", "=1"), ConfigError);
-  EXPECT_THROW(with("", "a..b=1"), ConfigError);
-  EXPECT_THROW(with("seed: 1", "seed.x=1"), ConfigError);
-  EXPECT_THROW(with("groups: []", "groups.0.lr=1"), ConfigError);
-  EXPECT_THROW(with("groups: []", "groups.first=1"), ConfigError);
+  EXPECT_ERROR(ConfigError, with("", "=1"),
+               "--set =1 cannot be applied; there is no key before '='; write key.path=value, for "
+               "instance optimizer.lr=0.01");
+  EXPECT_ERROR(ConfigError, with("", "a..b=1"),
+               "--set a..b=1 cannot be applied; a part of the path is empty; write key.path=value, "
+               "for instance optimizer.lr=0.01");
+  EXPECT_ERROR(ConfigError, with("seed: 1", "seed.x=1"),
+               "--set seed.x=1 cannot be applied; what stands before 'x' is neither a map nor a "
+               "list; write key.path=value, for instance optimizer.lr=0.01");
+  EXPECT_ERROR(ConfigError, with("groups: []", "groups.0.lr=1"),
+               "--set groups.0.lr=1 cannot be applied; the list has 0 items; write key.path=value, "
+               "for instance optimizer.lr=0.01");
+  EXPECT_ERROR(ConfigError, with("groups: []", "groups.first=1"),
+               "--set groups.first=1 cannot be applied; 'first' is no index of a list; write "
+               "key.path=value, for instance optimizer.lr=0.01");
 }
 
 }  // namespace

@@ -84,11 +84,16 @@ TEST(ReplayFunction, RefusesWhatWeDoNotHave) {
                "torch.coefficients is [1, 2]; it must be three numbers an iteration");
   EXPECT_ERROR(ConfigError, refused(file_of("kj", R"({"steps": 0})")),
                "kj.steps is 0; it must be in 1 .. 99");
-  EXPECT_THROW(refused(file_of("kj", R"({"resets": [1]})")), ConfigError);
-  EXPECT_THROW(refused(file_of("kj", R"({"guard": "none"})")), ConfigError);
-  EXPECT_THROW(refused(file_of("kj", R"({"coefficients": 3})")), ConfigError);
-  EXPECT_THROW(refused(file_of("kj", R"([1])")), ConfigError);
-  EXPECT_THROW(refused(file_of("kj", R"({"iteration_dtype": "int8"})")), ConfigError);
+  EXPECT_ERROR(ConfigError, refused(file_of("kj", R"({"resets": [1]})")),
+               "kj.resets is not known; did you mean 'set'?");
+  EXPECT_ERROR(ConfigError, refused(file_of("kj", R"({"guard": "none"})")),
+               "kj.guard is 'none'; it must be one of add, clamp, scale_free");
+  EXPECT_ERROR(ConfigError, refused(file_of("kj", R"({"coefficients": 3})")),
+               "kj.coefficients is the number 3; it must be a list of [a, b, c]");
+  EXPECT_ERROR(ConfigError, refused(file_of("kj", R"([1])")),
+               "kj is a list of 1; it must be a map of options");
+  EXPECT_ERROR(ConfigError, refused(file_of("kj", R"({"iteration_dtype": "int8"})")),
+               "kj.iteration_dtype is int8; it must be a floating-point type");
   EXPECT_ERROR(ConfigError, (void)replay_function(file_of("kj")), "tensor input is missing");
 }
 

@@ -87,17 +87,25 @@ TEST(Schedule, RefusesLengthsAndRatesThatMakeNoSense) {
   EXPECT_ERROR(ConfigError, validate(wsd(120), "s"),
                "s.wsd_decay_steps is 120; it must be above 0 and at most lr_decay_steps - "
                "lr_warmup_steps (100)");
-  EXPECT_THROW(validate(wsd(-1), "s"), ConfigError);
-  EXPECT_THROW(validate(wsd(0), "s"), ConfigError);
+  EXPECT_ERROR(ConfigError, validate(wsd(-1), "s"),
+               "s.wsd_decay_steps is -1; it must be 0 or more\ns.wsd_decay_steps is -1; it must be "
+               "above 0 and at most lr_decay_steps - lr_warmup_steps (100)");
+  EXPECT_ERROR(ConfigError, validate(wsd(0), "s"),
+               "s.wsd_decay_steps is 0; it must be above 0 and at most lr_decay_steps - "
+               "lr_warmup_steps (100)");
   EXPECT_ERROR(ConfigError, validate(Schedule{.max_lr = 1, .min_lr = 2}, "s"),
                "s.min_lr is 2; it must be at most max_lr (1)");
   EXPECT_ERROR(ConfigError, validate(Schedule{.max_lr = 1, .init_lr = 2}, "s"),
                "s.init_lr is 2; it must be at most max_lr (1)");
   EXPECT_ERROR(ConfigError, validate(Schedule{.warmup_steps = 10, .decay_steps = 10}, "s"),
                "s.lr_warmup_steps is 10; it must be below lr_decay_steps (10)");
-  EXPECT_THROW(validate(Schedule{.warmup_steps = -1}, "s"), ConfigError);
-  EXPECT_THROW(validate(Schedule{.decay_steps = 0}, "s"), ConfigError);
-  EXPECT_THROW(validate(Schedule{.max_lr = std::nan("")}, "s"), ConfigError);
+  EXPECT_ERROR(ConfigError, validate(Schedule{.warmup_steps = -1}, "s"),
+               "s.lr_warmup_steps is -1; it must be 0 or more");
+  EXPECT_ERROR(ConfigError, validate(Schedule{.decay_steps = 0}, "s"),
+               "s.lr_decay_steps is 0; it must be 1 or more\ns.lr_warmup_steps is 0; it must be "
+               "below lr_decay_steps (0)");
+  EXPECT_ERROR(ConfigError, validate(Schedule{.max_lr = std::nan("")}, "s"),
+               "s.max_lr is nan; it must be finite and not negative");
 }
 
 // Every style against numbers that Megatron-Core's OptimizerParamScheduler wrote, at the counters

@@ -43,8 +43,12 @@ TEST(Group, SettingALearningRateSetsItsBase) {
 
 TEST(Group, RefusesWhatTheRuleDoesNotHave) {
   Group group("g", SGDOptions{}, {"a"}, "");
-  EXPECT_THROW(group.set("betas", {0.9, 0.99}), ConfigError);
-  EXPECT_THROW(group.get("betas"), ConfigError);
+  EXPECT_ERROR(ConfigError, group.set("betas", {0.9, 0.99}),
+               "g.betas is not known; known here: lr, momentum, dampening, weight_decay, nesterov, "
+               "maximize");
+  EXPECT_ERROR(ConfigError, group.get("betas"),
+               "g.betas is not known; known here: lr, momentum, dampening, weight_decay, nesterov, "
+               "maximize");
   try {
     group.set("momentun", 0.9);
     FAIL();
@@ -87,10 +91,12 @@ TEST(Group, RefusesToLoadAnotherRule) {
                "another rule; build the optimizer with the options it was saved with");
   Json bad = adamw().save();
   bad["options"]["lr"] = -1;
-  EXPECT_THROW(fresh.load(bad, "ckpt"), ConfigError);
+  EXPECT_ERROR(ConfigError, fresh.load(bad, "ckpt"),
+               "all.lr is -1; it must be finite and not negative");
   bad["options"]["lr"] = 1;
   bad["base_lr"] = "much";
-  EXPECT_THROW(fresh.load(bad, "ckpt"), ConfigError);
+  EXPECT_ERROR(ConfigError, fresh.load(bad, "ckpt"),
+               "ckpt: group all.base_lr is the text 'much'; it must be a number");
   EXPECT_EQ(fresh.lr(), 0.1);
 }
 

@@ -39,7 +39,10 @@ TEST(Member, RefusesMixedRulesAndBadOptionsAndShapes) {
   EXPECT_ERROR(ConfigError, make_member({}), "an optimizer member needs at least one group");
   EXPECT_ERROR(ConfigError, member_of(AdamWOptions{.lr = -1}, {{"w", param({2})}}),
                "g.lr is -1; it must be finite and not negative");
-  EXPECT_THROW(member_of(MuonOptions{}, {{"w", param({2})}}), ShapeError);
+  EXPECT_ERROR(
+      ShapeError, member_of(MuonOptions{}, {{"w", param({2})}}),
+      "parameter w of shape [2] was given to muon; muon orthogonalizes matrices; a vector has no "
+      "singular values to even out; put it into a group of adamw, as build_optimizer does");
 }
 
 TEST(Member, AMissingGradientTouchesNothing) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "steepest/base/error.h"
+#include "tests/support/errors.h"
 
 namespace steepest::train {
 namespace {
@@ -113,7 +114,8 @@ TEST(Gpt, EveryParameterGetsAGradient) {
 }
 
 TEST(Gpt, RefusesHeadsThatDoNotDivideTheWidth) {
-  EXPECT_THROW(Gpt({.layers = 1, .width = 10, .heads = 4, .context = 4}, 1), ConfigError);
+  EXPECT_ERROR(ConfigError, Gpt({.layers = 1, .width = 10, .heads = 4, .context = 4}, 1),
+               "model.width is 10; it must be a multiple of heads (4)");
 }
 
 }  // namespace

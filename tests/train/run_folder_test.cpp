@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "steepest/base/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
 
 namespace steepest::train {
@@ -57,7 +58,8 @@ TEST(RunFolder, RefusesAFile) {
 
 TEST(RunFolder, RefusesAFolderThatCannotBeWritten) {
   // /proc takes no folders from anybody, root included.
-  EXPECT_THROW(RunFolder("/proc/steepest-run").open(false), IoError);
+  EXPECT_ERROR(IoError, RunFolder("/proc/steepest-run").open(false),
+               "creating /proc/steepest-run failed: No such file or directory");
 }
 
 TEST(RunFolder, DefaultIsNamedByTheRecipe) {

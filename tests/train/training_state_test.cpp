@@ -9,6 +9,7 @@
 
 #include "steepest/base/error.h"
 #include "steepest/recipe/lr_scheduler_config.h"
+#include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
 
 namespace steepest::train {
@@ -49,7 +50,9 @@ TEST(Counters, SurviveJson) {
   EXPECT_EQ(back.last_val_loss, 1.75);
   EXPECT_EQ(back.best_val_step, 1);
   EXPECT_FALSE(Counters::from_json(Counters{}.to_json()).best_val_loss.has_value());
-  EXPECT_THROW(Counters::from_json(Json::object()), CheckpointError);
+  EXPECT_ERROR(CheckpointError, Counters::from_json(Json::object()),
+               "the checkpoint's values lack 'step'; it was not written by the trainer; resume "
+               "from a checkpoint of a run");
 }
 
 TEST(TrainingState, RestoresEverythingIntoAnotherRun) {
