@@ -128,8 +128,9 @@ struct YamlDocument {
   std::string source;  ///< file name, for messages
 };
 
-/// Parses YAML; ConfigError with line and column for bad syntax, a repeated key, an alias bomb or
-/// nesting above 64.
+/// Parses YAML: scalars as PyYAML reads YAML 1.1 (0x10, 1_000, yes), merge keys (`<<`). ConfigError
+/// with the line for bad syntax, a repeated key, a key above 256 characters, more than 1 MiB,
+/// 20,000 values or 64 levels, aliases and merges expanded: time and memory stay in proportion.
 YamlDocument parse_yaml(std::string_view text, std::string source);
 /// `key.path=value` (value is YAML) changes a key, making maps on the way; the paths of lists take
 /// numbers. ConfigError: no '=', an empty path, a path through something that is not a map.

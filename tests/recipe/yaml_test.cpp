@@ -1,7 +1,11 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
+#include <sys/resource.h>
 
+#include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "steepest/recipe/recipe.h"
 #include "tests/support/errors.h"
@@ -26,6 +30,46 @@ TEST(Yaml, ReadsScalarsAsPyYamlDoes) {
   EXPECT_TRUE(std::isinf(root["i"].get<double>()));
   EXPECT_EQ(root["j"], 1e-3);
   EXPECT_TRUE(root["k"].is_null());
+}
+
+TEST(Yaml, ReadsEveryFormOfAnInteger) {
+  const Json root = parse_yaml(
+                        "[0x10, 0X10, -0xff, 0b101, 010, 0o10, 1_000, +7, -9223372036854775808, "
+                        "9223372036854775808, 08, 0x, _1, 1_000.5, 0, 1:30]",
+                        "x")
+                        .root;
+  // As PyYAML: 010 is octal; what fits no form (a capital X, an 8 in an octal number, one past the
+  // range, sexagesimals here) stays text.
+  EXPECT_EQ(root,
+            Json({16, "0X10", -255, 5, 8, 8, 1000, 7, std::numeric_limits<std::int64_t>::min(),
+                  "9223372036854775808", "08", "0x", "_1", 1000.5, 0, "1:30"}));
+}
+
+TEST(Yaml, MergesKeys) {
+  const YamlDocument document = parse_yaml(
+      "base: &base\n  lr: 1\n  eps: 2\nother: &other {eps: 3, decay: 4}\n"
+      "one:\n  <<: *base\n  lr: 5\nmany:\n  lr: 6\n  <<: [*base, *other]\n"
+      "text: {'<<': 7}\nnested: {<<: {<<: *base, lr: 8}}\n",
+      "x");
+  const Json& root = document.root;
+  // A key of one's own wins, wherever '<<' stands; in a list the first.
+  EXPECT_EQ(root["one"], Json({{"lr", 5}, {"eps", 2}}));
+  EXPECT_EQ(root["many"], Json({{"lr", 6}, {"eps", 2}, {"decay", 4}}));
+  EXPECT_EQ(root["text"], Json({{"<<", 7}}));
+  EXPECT_EQ(root["nested"], Json({{"lr", 8}, {"eps", 2}}));
+  // A merged key's line is where it was written.
+  EXPECT_EQ(document.lines.at("one.lr"), 7);
+  EXPECT_EQ(document.lines.at("one.eps"), 3);
+  EXPECT_ERROR(ConfigError, parse_yaml("a:\n  <<: 1\n", "r.yaml"),
+               "r.yaml:2: '<<' merges neither a map nor a list of maps; it takes keys from maps; "
+               "write <<: *name, with &name at a map");
+  EXPECT_ERROR(ConfigError, parse_yaml("a: {<<: [{b: 1}, 2]}", "r.yaml"),
+               "r.yaml:1: '<<' merges neither a map nor a list of maps; it takes keys from maps; "
+               "write <<: *name, with &name at a map");
+  EXPECT_ERROR(ConfigError, parse_yaml("a: {<<: {}, <<: {}}", "r.yaml"),
+               "r.yaml:1: the key '<<' stands twice");
+  EXPECT_ERROR(ConfigError, parse_yaml("a: &a {<<: *a}", "r.yaml"),
+               "r.yaml:1: values are nested more than 64 deep");
 }
 
 TEST(Yaml, KnowsTheLineOfEveryKey) {
@@ -57,7 +101,86 @@ TEST(Yaml, RefusesWhatIsHostileOrWrong) {
     bomb += "]\n";
   }
   EXPECT_ERROR(ConfigError, parse_yaml(bomb, "r.yaml"),
-               "r.yaml:1: it stands for more than 100000 values, aliases expanded");
+               "r.yaml:1: it stands for more than 20000 values, aliases expanded");
+}
+
+/// What parsing and reading cost: seconds, and growth of the process's peak of memory in MiB.
+struct Cost {
+  double seconds, mebibytes;
+};
+long peak() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;  // KiB
+}
+Cost cost_of(const std::string& text) {
+  const long before = peak();
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    read_recipe(parse_yaml(text, "r.yaml"));
+  } catch (const ConfigError&) {
+  }
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  return {passed.count(), static_cast<double>(peak() - before) / 1024};
+}
+
+std::string repeated(std::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// Each costs gigabytes or minutes where something grows with a product of two sizes. The limits
+// leave room for sanitizers.
+TEST(Yaml, HostileTextCostsLittle) {
+  const std::string key(256, 'k');
+  std::string deep_path = "a: &a [" + repeated("x, ", 9'000) + "x]\n", indent;
+  for (int i = 0; i < 60; ++i, indent += ' ') deep_path += indent + key + ":\n";
+  deep_path += indent + "- *a\n";
+  std::string keys, unknown = "optimizer:\n", targets = "groups:\n";
+  for (int i = 0; i < 15'000; ++i) keys += fmt::format("k{}: 1\n", i);
+  for (int i = 0; i < 15'000; ++i) unknown += fmt::format("  weight_deca{}: 1\n", i);
+  for (int i = 0; i < 5'000; ++i) targets += "- {match: {role: nrom}, lr: x}\n";
+  const std::pair<const char*, std::string> cases[] = {
+      {"a long path over many items", deep_path},
+      {"many keys", keys},
+      {"many unknown keys", unknown},
+      {"many wrong groups", targets},
+      {"a long text, many times",
+       "a: &a '" + std::string(500'000, 'x') + "'\nb: [" + repeated("*a, ", 10'000) + "*a]\n"},
+      {"a long key, many times",
+       "b: [" + repeated("{? " + std::string(1000, 'x') + " : 1}, ", 900) + "1]\n"},
+      {"a map merged many times", "m: &m {" +
+                                      [] {
+                                        std::string all;
+                                        for (int i = 0; i < 9'000; ++i)
+                                          all += fmt::format("k{}: 1, ", i);
+                                        return all;
+                                      }() +
+                                      "z: 1}\nb: {<<: [" + repeated("*m, ", 9'000) + "*m]}\n"},
+      {"brackets", std::string(1'000'000, '[')},
+      {"dashes", repeated("- ", 500'000)},
+      {"question marks", repeated("? ", 500'000)},
+      {"anchors", repeated("- &a x\n", 140'000)},
+      {"a key of dots", "optimizer: {" + std::string(256, '.') + ": 1}"},
+      {"ten mebibytes", std::string(10u << 20, 'k') + ": 1"},
+  };
+  for (const auto& [name, text] : cases) {
+    const Cost cost = cost_of(text);
+    EXPECT_LT(cost.seconds, 10) << name;
+    // The parser itself keeps 200 bytes of each bracket.
+    EXPECT_LT(cost.mebibytes, name == std::string_view("brackets") ? 400 : 100) << name;
+  }
+}
+
+TEST(Yaml, RefusesMoreThanARecipeHolds) {
+  EXPECT_ERROR(ConfigError, parse_yaml("a: 1\n? " + std::string(257, 'k') + "\n: 1\n", "r.yaml"),
+               "r.yaml:2: a key has 257 characters; the keys of a recipe have at most 256");
+  EXPECT_ERROR(ConfigError, parse_yaml(std::string(2'000'000, 'k'), "r.yaml"),
+               "r.yaml: it has 2000000 bytes; a recipe has at most 1048576");
+  EXPECT_ERROR(ConfigError,
+               parse_yaml("a: &a '" + std::string(500'000, 'x') + "'\nb: [*a,\n  *a]\n", "r.yaml"),
+               "r.yaml:1: it stands for more than 1048576 bytes, aliases expanded");
 }
 
 TEST(Yaml, NoTextCrashesIt) {
