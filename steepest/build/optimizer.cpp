@@ -92,6 +92,7 @@ void Optimizer::set(std::string_view field, const Json& value) {
     each->set(field, value);
     if (field == "lr") each->schedule_lr(each->base_lr() * lr_factor_);
   }
+  if (field == "weight_decay" && weight_decay_) schedule_weight_decay(*weight_decay_);
 }
 
 Group& Optimizer::add_group(std::string name, RuleOptions options, const ParamSet& params) {
@@ -126,6 +127,7 @@ Group& Optimizer::add_group(std::string name, RuleOptions options, const ParamSe
   params_ = std::move(all);
   Group& added = *groups().back();
   added.schedule_lr(added.base_lr() * lr_factor_);
+  if (weight_decay_) schedule_weight_decay(*weight_decay_);
   return added;
 }
 
@@ -148,6 +150,15 @@ std::vector<NamedState> Optimizer::state() const {
 void Optimizer::schedule_lr_factor(double factor) {
   for (Group* each : groups()) each->schedule_lr(each->base_lr() * factor);
   lr_factor_ = factor;
+}
+
+void Optimizer::schedule_weight_decay(double value) {
+  // As in AutoModel the first group's base is the unit, and where it is zero every group gets the
+  // value itself.
+  const double unit = groups().front()->base_weight_decay();
+  for (Group* each : groups())
+    each->schedule_weight_decay(unit > 0 ? value * (each->base_weight_decay() / unit) : value);
+  weight_decay_ = value;
 }
 
 std::unique_ptr<Optimizer> build_optimizer(const OptimizerConfig& config, const ParamSet& params,

@@ -68,11 +68,13 @@ class Optimizer : public Scheduled {
   void load(const std::filesystem::path& folder);
 
   void schedule_lr_factor(double factor) override;
+  void schedule_weight_decay(double value) override;
 
  private:
   ParamSet params_;
   StepDriver driver_;
-  double lr_factor_ = 1;  ///< the schedule's, for groups added later
+  double lr_factor_ = 1;                ///< the schedule's, for groups added later
+  std::optional<double> weight_decay_;  ///< the schedule's, for the same
 };
 
 /// From a config to a living optimizer over the trainable parameters. See plan_groups for grouping

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "steepest/schedule/schedule.h"
+#include "steepest/schedule/weight_decay_schedule.h"
 
 namespace steepest {
 
@@ -18,7 +19,8 @@ struct TrainingLength {
 
 /// The lr_scheduler section, with AutoModel's fields; what is unset follows from the run's length
 /// and the optimizer's base rates: decay to max_steps, warm-up of min(1000, 10 % of it) steps,
-/// init_lr and min_lr 0.1 and 0.01 of the base lr.
+/// init_lr and min_lr 0.1 and 0.01 of the base lr. Weight decay is scheduled where start_wd or
+/// end_wd is given (the other is then the base weight decay); else every group keeps its own.
 struct LRSchedulerConfig {
   std::optional<std::int64_t> lr_warmup_steps;
   std::optional<std::int64_t> lr_decay_steps;
@@ -29,6 +31,10 @@ struct LRSchedulerConfig {
   std::optional<double> min_lr_ratio;  ///< ours: min_lr as a share of each group's base lr
   std::optional<std::int64_t> wsd_decay_steps;
   std::optional<WsdDecay> lr_wsd_decay_style;
+  std::optional<double> start_wd;
+  std::optional<double> end_wd;
+  std::optional<std::int64_t> wd_incr_steps;
+  WdIncrStyle wd_incr_style = WdIncrStyle::kConstant;
 
   static constexpr auto fields() {
     using O = LRSchedulerConfig;
@@ -47,7 +53,13 @@ struct LRSchedulerConfig {
               "min_lr as a share of each group's base lr"),
         field("wsd_decay_steps", &O::wsd_decay_steps, count_from(1, "1 or more"),
               "length of the last phase of warm-up-stable-decay"),
-        field("lr_wsd_decay_style", &O::lr_wsd_decay_style, "shape of the last phase")};
+        field("lr_wsd_decay_style", &O::lr_wsd_decay_style, "shape of the last phase"),
+        field("start_wd", &O::start_wd, at_least_zero(),
+              "weight decay of the first update; groups keep their ratios"),
+        field("end_wd", &O::end_wd, at_least_zero(), "weight decay once it has risen"),
+        field("wd_incr_steps", &O::wd_incr_steps, count_from(1, "1 or more"),
+              "updates that it takes to rise; unset: the run's length"),
+        field("wd_incr_style", &O::wd_incr_style, "shape of the rise")};
   }
   static void check(const LRSchedulerConfig& o, Rules& rules);
   bool operator==(const LRSchedulerConfig&) const = default;
@@ -55,6 +67,13 @@ struct LRSchedulerConfig {
   /// The curve as factors on base rates (max_lr = 1). `base_lr`: the optimizer's, that absolute
   /// rates are divided by.
   Schedule shape(const TrainingLength& length, double base_lr) const;
+  /// The weight decay of the first group, absolute; nothing where it is not scheduled.
+  std::optional<WeightDecaySchedule> weight_decay(const TrainingLength& length,
+                                                  double base_weight_decay) const;
+  /// What can be wrong only together with a run's length and the optimizer's base values, in the
+  /// names and units that the section has.
+  void check_in(const TrainingLength& length, double base_lr, double base_weight_decay,
+                Rules& rules) const;
   /// The scheduler over an optimizer; defined in the room build. The optimizer must outlive it.
   std::unique_ptr<LRScheduler> build(Optimizer& optimizer, const TrainingLength& length) const;
 };

@@ -33,4 +33,15 @@ double base_lr(const OptimizerConfig& config) {
       config);
 }
 
+double base_weight_decay(const OptimizerConfig& config) {
+  return std::visit(
+      [](const auto& each) {
+        if constexpr (requires { each.weight_decay; })
+          return each.weight_decay;
+        else
+          return weight_decay(each.matrices);
+      },
+      config);
+}
+
 }  // namespace steepest

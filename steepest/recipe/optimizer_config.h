@@ -135,6 +135,8 @@ struct GroupPlan {
 void validate(const OptimizerConfig& config, std::string_view scope);
 /// The optimizer section's `lr`, which absolute rates of a schedule refer to.
 double base_lr(const OptimizerConfig& config);
+/// Its `weight_decay`, which a schedule of it starts from.
+double base_weight_decay(const OptimizerConfig& config);
 
 /// Reads an optimizer section: `_target_` (or `name`) by the names of both stacks, then the fields.
 /// All problems go to `rules`. Numbers may be text. Unset `_target_`: torch.optim.AdamW.

@@ -48,6 +48,43 @@ std::string lower(std::string_view text) {
   return all;
 }
 
+/// Names of both stacks whose rules are not here yet.
+constexpr std::string_view kNotYet[] = {
+    "normuon",
+    "dion.NorMuon",
+    "dion",
+    "dion.Dion",
+    "dion.DionSimple",
+    "dion2",
+    "dion.Dion2",
+    "dion3",
+    "dion.Dion3",
+    "dion.NorDion2",
+    "fused_adam",
+    "flash_adamw",
+    "adaptive_muon",
+    "mop",
+    "muon_hyperball",
+    "polargrad",
+    "scion",
+    "spel",
+    "soap",
+    "rekls",
+    "tp_rekls",
+    "moso",
+    "stacked_soap",
+    "kl_soap",
+    "rekls_v3",
+    "kl_m_soap",
+    "signum",
+    "laprop",
+    "sim_ademamix",
+    "psgd_pro",
+    "iso",
+    "oblique_sgd",
+    "oblique_adam",
+    "transformer_engine.pytorch.optimizers.fused_adam.FusedAdam"};
+
 const TargetName* find_target(std::string_view name) {
   for (const TargetName& each : kTargets)
     if (lower(each.name) == lower(name)) return &each;
@@ -123,6 +160,22 @@ RuleConfig read_matrix_rule(const Json& fields, Rules& rules, auto&& matrices_of
   return {.matrices = matrices_of(main), .rest = rest_of(rest, main.lr)};
 }
 
+/// What a name stands for; an unknown one is a problem that names the nearest.
+const TargetName* read_target(const std::string& name, std::string_view key, Rules& rules) {
+  if (const TargetName* const found = find_target(name)) return found;
+  std::vector<std::string_view> known;
+  for (const TargetName& each : kTargets) known.push_back(each.name);
+  for (const std::string_view each : kNotYet)
+    if (lower(each) == lower(name)) {
+      rules.fail({.what = fmt::format("{} is '{}'", rules.path(key), name),
+                  .why = "it is known and not supported here yet",
+                  .remedy = fmt::format("there are {}", fmt::join(known, ", "))});
+      return nullptr;
+    }
+  internal::unknown_spelling(name, known, key, rules);
+  return nullptr;
+}
+
 template <class Config>
 Config read_typed(const Json& fields, Rules& rules) {
   Config config;
@@ -134,26 +187,32 @@ Config read_typed(const Json& fields, Rules& rules) {
 }  // namespace
 
 OptimizerConfig read_optimizer_config(const Json& section, Rules& rules) {
-  if (section.is_null()) return AdamWConfig{};
-  if (!section.is_object()) {
+  if (!section.is_null() && !section.is_object()) {
     internal::wrong_type(section, "a map of options", "", rules);
-    return AdamWConfig{};
+    return RuleConfig{};
   }
-  std::string name = "torch.optim.AdamW";
   Json fields = Json::object();
+  const TargetName* target = nullptr;
+  bool named = false;
   for (const auto& [key, value] : section.items()) {
-    if (key == "_target_" || key == "name")
-      internal::read_value(value, name, key, rules);
-    else
+    if (key != "_target_" && key != "name") {
       fields[key] = value;
+      continue;
+    }
+    if (value.is_null()) continue;
+    named = true;
+    std::string name;
+    if (!internal::read_value(value, name, key, rules)) continue;
+    const TargetName* const found = read_target(name, key, rules);
+    if (target && found && (target->target != found->target || target->rule != found->rule))
+      rules.fail({.what = fmt::format("{} is '{}'", rules.path(key), name),
+                  .why = fmt::format("the same section names '{}', which is another optimizer",
+                                     target->name),
+                  .remedy = "give one of _target_ and name"});
+    if (found) target = found;
   }
-  const TargetName* target = find_target(name);
-  if (!target) {
-    std::vector<std::string_view> known;
-    for (const TargetName& each : kTargets) known.push_back(each.name);
-    internal::unknown_spelling(name, known, "_target_", rules);
-    return AdamWConfig{};
-  }
+  if (!named) target = find_target("torch.optim.AdamW");
+  if (!target) return RuleConfig{};
   switch (target->target) {
     case Target::kAdam:
       return read_typed<AdamConfig>(fields, rules);

@@ -6,6 +6,7 @@
 
 #include "steepest/base/error.h"
 #include "steepest/base/files.h"
+#include "steepest/recipe/foreign_keys.h"
 
 namespace steepest {
 namespace {
@@ -15,10 +16,11 @@ constexpr std::string_view kSections[] = {
     "step_scheduler", "clip_grad_norm", "checkpoint", "precision", "distributed"};
 
 template <class Section>
-void read_section(const Json& root, const char* key, Section& section, Rules& all) {
+void read_section(const Json& root, const char* key, Section& section, Rules& all,
+                  std::vector<std::string>& warnings) {
   if (!root.contains(key) || root[key].is_null()) return;
   Rules rules(key);
-  read_fields(root[key], section, rules);
+  read_fields(without_foreign_keys(key, root[key], rules, warnings), section, rules);
   check_fields(section, rules);
   all.take(rules);
 }
@@ -140,9 +142,9 @@ void StepSchedulerConfig::check(const StepSchedulerConfig& o, Rules& rules) {
 }
 
 Recipe read_recipe(const YamlDocument& document) {
-  const Json& root = document.root;
   Rules all("");
   Recipe recipe;
+  const Json root = without_foreign_keys("", document.root, all, recipe.warnings);
   if (!root.is_object()) {
     internal::wrong_type(root, "a map of sections", "the recipe", all);
   } else {
@@ -151,34 +153,42 @@ Recipe read_recipe(const YamlDocument& document) {
         internal::unknown_key(item.key(), kSections, all);
     if (root.contains("seed")) internal::read_value(root["seed"], recipe.seed, "seed", all);
     all.require(recipe.seed >= 0, "seed", recipe.seed, "0 or more");
-    read_section(root, "model", recipe.model, all);
-    read_section(root, "dataset", recipe.dataset, all);
+    read_section(root, "model", recipe.model, all, recipe.warnings);
+    read_section(root, "dataset", recipe.dataset, all, recipe.warnings);
+    // Absent, empty and null are the same.
     if (root.contains("optimizer")) {
       Rules rules("optimizer");
       recipe.optimizer = read_optimizer_config(root["optimizer"], rules);
       all.take(rules);
     }
     read_groups(root, recipe, all);
-    read_section(root, "step_scheduler", recipe.step_scheduler, all);
-    read_section(root, "clip_grad_norm", recipe.clip_grad_norm, all);
-    read_section(root, "checkpoint", recipe.checkpoint, all);
+    read_section(root, "step_scheduler", recipe.step_scheduler, all, recipe.warnings);
+    read_section(root, "clip_grad_norm", recipe.clip_grad_norm, all, recipe.warnings);
+    read_section(root, "checkpoint", recipe.checkpoint, all, recipe.warnings);
     read_limits(root, recipe, all);
     if (root.contains("lr_scheduler") && !root["lr_scheduler"].is_null()) {
       recipe.lr_scheduler.emplace();
       const std::size_t before = all.problems().size();
-      read_section(root, "lr_scheduler", *recipe.lr_scheduler, all);
+      read_section(root, "lr_scheduler", *recipe.lr_scheduler, all, recipe.warnings);
       if (all.problems().size() == before && base_lr(recipe.optimizer) > 0) {
         Rules rules("lr_scheduler");
-        check_fields(recipe.lr_scheduler->shape({recipe.step_scheduler.max_steps},
-                                                base_lr(recipe.optimizer)),
-                     rules);
+        recipe.lr_scheduler->check_in({recipe.step_scheduler.max_steps}, base_lr(recipe.optimizer),
+                                      base_weight_decay(recipe.optimizer), rules);
         all.take(rules);
       }
     }
   }
   if (!all.problems().empty()) {
+    // Nobody reads more than a page of them.
+    constexpr std::size_t kMost = 50;
     std::vector<Problem> problems;
-    for (const Problem& each : all.problems()) problems.push_back(located(each, document));
+    for (const Problem& each : all.problems()) {
+      if (problems.size() == kMost) break;
+      problems.push_back(located(each, document));
+    }
+    if (all.problems().size() > kMost)
+      problems.push_back({.what = fmt::format("{}: and {} more problems", document.source,
+                                              all.problems().size() - kMost)});
     throw ConfigError(problems);
   }
   recipe.source = document.source;

@@ -107,7 +107,7 @@ struct Recipe {
   std::int64_t seed = 1;
   ModelConfig model;
   DatasetConfig dataset;
-  OptimizerConfig optimizer = AdamWConfig{};
+  OptimizerConfig optimizer = RuleConfig{};  ///< torch.optim.AdamW, as an empty section says
   std::vector<GroupRule> groups;
   std::optional<LRSchedulerConfig> lr_scheduler;
   StepSchedulerConfig step_scheduler;

@@ -37,12 +37,15 @@ std::string shown(const std::map<std::string, Json>& values, const std::string& 
   return found == values.end() ? "not set" : found->second.dump();
 }
 
-/// True if a run of another length has the same learning rates at every step.
+/// True if a run of another length has the same rates and decays at every step.
 bool length_is_free(std::int64_t saved_steps, const Recipe& now) {
   if (!now.lr_scheduler) return true;
-  const double lr = base_lr(now.optimizer);
-  return now.lr_scheduler->shape({.max_steps = saved_steps}, lr) ==
-         now.lr_scheduler->shape({.max_steps = now.step_scheduler.max_steps}, lr);
+  const double lr = base_lr(now.optimizer), decay = base_weight_decay(now.optimizer);
+  const TrainingLength before{.max_steps = saved_steps};
+  const TrainingLength after{.max_steps = now.step_scheduler.max_steps};
+  return now.lr_scheduler->shape(before, lr) == now.lr_scheduler->shape(after, lr) &&
+         now.lr_scheduler->weight_decay(before, decay) ==
+             now.lr_scheduler->weight_decay(after, decay);
 }
 
 }  // namespace

@@ -30,6 +30,8 @@ TEST(OptimizerConfig, RefusesNonsense) {
 TEST(OptimizerConfig, KnowsItsBaseRate) {
   EXPECT_EQ(base_lr(MuonConfig{.lr = 0.3}), 0.3);
   EXPECT_EQ(base_lr(RuleConfig{.matrices = SGDOptions{.lr = 0.7}}), 0.7);
+  EXPECT_EQ(base_weight_decay(MuonConfig{.weight_decay = 0.3}), 0.3);
+  EXPECT_EQ(base_weight_decay(RuleConfig{.matrices = SGDOptions{.weight_decay = 0.7}}), 0.7);
 }
 
 }  // namespace

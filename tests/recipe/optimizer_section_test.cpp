@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "steepest/recipe/optimizer_config.h"
@@ -35,9 +36,9 @@ TEST(OptimizerSection, ExecutionOnlyOptionsAreKnown) {
                         {"foreach", true},
                         {"fused", true},
                         {"capturable", false}}));
-  EXPECT_ERROR(
-      ConfigError, read({{"_target_", "steepest.AdamW"}, {"fused", true}}),
-      "optimizer.fused is not known; known here: lr, betas, eps, weight_decay, amsgrad, maximize");
+  EXPECT_ERROR(ConfigError, read({{"_target_", "steepest.AdamW"}, {"fused", true}}),
+               fmt::format("optimizer.fused is not known; known here: {}",
+                           fmt::join(field_names<AdamWOptions>(), ", ")));
 }
 
 TEST(OptimizerSection, OwnMuonTakesTheRestsOptions) {
@@ -66,6 +67,32 @@ TEST(OptimizerSection, UnknownNamesAndKeysNameTheNearest) {
                "optimizer is a list of 0; it must be a map of options");
   EXPECT_ERROR(ConfigError, read({{"_target_", 3}}),
                "optimizer._target_ is the number 3; it must be a text");
+}
+
+TEST(OptimizerSection, AnEmptySectionIsTorchsAdamW) {
+  for (const Json& section : {Json(nullptr), Json::object(), Json({{"_target_", nullptr}}),
+                              Json({{"_target_", "torch.optim.AdamW"}})})
+    EXPECT_EQ(read(section), OptimizerConfig(RuleConfig{})) << section;
+}
+
+TEST(OptimizerSection, TwoNamesMustAgree) {
+  EXPECT_TRUE(
+      std::holds_alternative<MuonConfig>(read({{"_target_", "dion.Muon"}, {"name", "muon"}})));
+  EXPECT_ERROR(ConfigError, read({{"_target_", "torch.optim.AdamW"}, {"name", "muon"}}),
+               "optimizer.name is 'muon'; the same section names 'torch.optim.AdamW', which is "
+               "another optimizer; give one of _target_ and name");
+  EXPECT_ERROR(ConfigError, read({{"name", "sgd"}, {"_target_", "lion"}}),
+               "optimizer._target_ is 'lion'; the same section names 'sgd', which is another "
+               "optimizer; give one of _target_ and name");
+}
+
+TEST(OptimizerSection, RulesToComeAreCalledKnown) {
+  EXPECT_ERROR(ConfigError, read({{"_target_", "dion.NorMuon"}}),
+               "optimizer._target_ is 'dion.NorMuon'; it is known and not supported here yet; "
+               "there are adamw, adam, muon, dion.Muon, torch.optim.AdamW, torch.optim.Adam, "
+               "torch.optim.SGD, torch.optim.Muon, sgd, lion, "
+               "emerging_optimizers.scalar_optimizers.Lion, steepest.AdamW, steepest.Adam, "
+               "steepest.SGD, steepest.Lion, steepest.Muon");
 }
 
 TEST(OptimizerSection, WritesWhatItReads) {

@@ -14,6 +14,38 @@ TEST(Recipe, EmptyMeansDefaults) {
   EXPECT_EQ(recipe.model, ModelConfig{});
   EXPECT_EQ(recipe.step_scheduler, StepSchedulerConfig{});
   EXPECT_FALSE(recipe.lr_scheduler.has_value());
+  EXPECT_EQ(recipe.optimizer, OptimizerConfig(RuleConfig{}));
+  EXPECT_EQ(read("optimizer:\n").optimizer, recipe.optimizer);
+  EXPECT_EQ(read("optimizer: {}\n").optimizer, recipe.optimizer);
+}
+
+TEST(Recipe, ReadsMergedKeysAndNumbersOfEveryForm) {
+  const Recipe recipe = read(
+      "optimizer: &base {_target_: torch.optim.AdamW, lr: 1e-3, betas: [9e-1, 95e-2]}\n"
+      "groups:\n- match: {role: norm}\n  optimizer: {<<: *base, lr: 2e-3}\n"
+      "seed: 0x10\nstep_scheduler: {max_steps: 1_000, val_every_steps: 1e2}\n");
+  const auto& options = std::get<AdamWOptions>(std::get<RuleConfig>(recipe.optimizer).matrices);
+  EXPECT_EQ(options.lr, 1e-3);
+  EXPECT_EQ(options.betas, (Betas{0.9, 0.95}));
+  EXPECT_EQ(recipe.groups[0].optimizer["lr"], "2e-3");
+  EXPECT_EQ(recipe.groups[0].optimizer["_target_"], "torch.optim.AdamW");
+  EXPECT_EQ(recipe.seed, 16);
+  EXPECT_EQ(recipe.step_scheduler.max_steps, 1000);
+  EXPECT_EQ(recipe.step_scheduler.val_every_steps, 100);
+}
+
+TEST(Recipe, ListsAPageOfProblems) {
+  std::string text = "groups:\n";
+  for (int i = 0; i < 60; ++i) text += "- 1\n";
+  try {
+    read(text);
+    FAIL();
+  } catch (const ConfigError& error) {
+    ASSERT_EQ(error.problems().size(), 51u);
+    EXPECT_EQ(error.problems()[49].text(),
+              "r.yaml:51: groups[49] is the number 1; it must be a map");
+    EXPECT_EQ(error.problems()[50].text(), "r.yaml: and 10 more problems");
+  }
 }
 
 TEST(Recipe, ReadsTheSectionsOfAnAutoModelRecipe) {

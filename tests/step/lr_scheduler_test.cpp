@@ -12,7 +12,9 @@ namespace {
 
 struct Recorder : Scheduled {
   std::vector<double> factors;
+  std::vector<double> decays;
   void schedule_lr_factor(double factor) override { factors.push_back(factor); }
+  void schedule_weight_decay(double value) override { decays.push_back(value); }
 };
 
 Schedule linear(std::int64_t warmup, std::int64_t decay) {
@@ -52,6 +54,35 @@ TEST(LRScheduler, SavesAndLoads) {
   fresh.load(saved.save());
   EXPECT_EQ(fresh.step_count(), 7);
   EXPECT_EQ(second.factors.back(), first.factors.back());
+}
+
+// Without a schedule of its own, weight decay is left alone.
+TEST(LRScheduler, WritesWeightDecayWhereItIsScheduled) {
+  Recorder plain, rising;
+  const WeightDecaySchedule decay{
+      .style = WdIncrStyle::kLinear, .start = 0.1, .end = 0.3, .incr_steps = 4};
+  LRScheduler without(plain, linear(0, 10)), with(rising, linear(0, 10), decay);
+  without.step();
+  EXPECT_TRUE(plain.decays.empty());
+  EXPECT_EQ(rising.decays, std::vector<double>{0.1});
+  with.step(2);
+  EXPECT_DOUBLE_EQ(rising.decays.back(), 0.2);
+  // Each is saved with its shape, and neither takes the other's.
+  EXPECT_ERROR(StateError, without.load(with.save()),
+               "lr_scheduler.wd_incr_style was \"linear\" when saved and is absent here; the rest "
+               "of the run would follow another curve; use the schedule the run was started with");
+  EXPECT_ERROR(StateError, with.load(without.save()),
+               "lr_scheduler.wd_incr_style was absent when saved and is \"linear\" here; the rest "
+               "of the run would follow another curve; use the schedule the run was started with");
+  EXPECT_EQ(without.step_count(), 1);
+  Recorder third;
+  LRScheduler fresh(third, linear(0, 10), decay);
+  fresh.load(with.save());
+  EXPECT_EQ(third.decays.back(), rising.decays.back());
+  EXPECT_ERROR(ConfigError,
+               LRScheduler(third, linear(0, 10), WeightDecaySchedule{.start = 1, .end = 2}),
+               "lr_scheduler.wd_incr_style is constant; it must be linear or cosine where end_wd "
+               "(2) is above start_wd (1)");
 }
 
 TEST(LRScheduler, RefusesAnotherShapeAndNonsense) {
