@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Fails when a room includes a higher or a neighbouring one, when a pure file includes libtorch, or when
-torch/torch.h stands outside train. Usage: check_rooms.py [ROOT]"""
+"""Fails when a room includes a higher or a neighbouring one, when a pure file includes libtorch, or when one of
+libtorch's headers that hold everything (seconds to half a minute a file) stands outside train; tests and benchmarks may
+have torch/torch.h where they use modules or libtorch's own optimizers. Usage: check_rooms.py [ROOT]"""
 import os
 import re
 import sys
@@ -14,9 +15,14 @@ PURE_ROOMS = {"base", "kernels", "schedule", "checkpoint", "recipe"}
 # In rooms that hold both, files that libtorch may not enter.
 PURE_FILES = re.compile(
     r"optimizers/(\w+_options|catalogue)\.(h|cpp)$|linalg/(coefficient_sets|ns_enums)\.(h|cpp)$|"
+    r"precision/(storage)\.(h|cpp)$|"
     r"params/(param_info|state_piece)\.(h|cpp)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 TORCH = re.compile(r"^(torch|ATen|c10)/")
+UMBRELLAS = {"torch/torch.h", "torch/all.h", "torch/nn.h", "torch/extension.h", "torch/script.h", "ATen/ATen.h",
+             "ATen/Functions.h", "ATen/NativeFunctions.h", "ATen/Operators.h"}
+# What a test can have from torch/torch.h alone.
+NEEDS_TORCH = re.compile(r"\btorch::(nn|save|load|optim::\w+|serialize)\b")
 
 
 def problems(root):
@@ -41,8 +47,9 @@ def problems(root):
                         continue
                     included = match[1]
                     where = f"{path}:{number}"
-                    if included == "torch/torch.h" and room != "train":
-                        found.append(f"{where}: torch/torch.h belongs to train alone; take narrow headers")
+                    if included in UMBRELLAS and (room != "train" or included.startswith("ATen/")):
+                        why = "holds all operators" if included.startswith("ATen/") else "belongs to train alone"
+                        found.append(f"{where}: {included} {why}; take narrow headers")
                     if TORCH.match(included) and pure:
                         found.append(f"{where}: a pure file includes libtorch ({included})")
                     parts = included.split("/")
@@ -54,6 +61,27 @@ def problems(root):
                     elif LEVEL[other] >= LEVEL[room]:
                         kind = "a neighbouring" if LEVEL[other] == LEVEL[room] else "a higher"
                         found.append(f"{where}: {room} ({LEVEL[room]}) includes {kind} room, {other} ({LEVEL[other]})")
+    return found + umbrellas_beside(root)
+
+
+def umbrellas_beside(root):
+    """The same headers in tests and benchmarks."""
+    found = []
+    for top in ("tests", "bench"):
+        for folder, _, files in sorted(os.walk(os.path.join(root, top))):
+            for name in sorted(files):
+                if not name.endswith((".h", ".cpp")):
+                    continue
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    text = file.read()
+                for number, line in enumerate(text.splitlines(), 1):
+                    match = INCLUDE.match(line)
+                    if not match or match[1] not in UMBRELLAS:
+                        continue
+                    if match[1] == "torch/torch.h" and NEEDS_TORCH.search(text):
+                        continue
+                    where = f"{os.path.relpath(folder, root)}/{name}:{number}"
+                    found.append(f"{where}: {match[1]} is needed for nothing here; take narrow headers")
     return found
 
 

@@ -32,6 +32,24 @@ class CheckRooms(unittest.TestCase):
             ["steepest/step/x.h:1: torch/torch.h belongs to train alone; take narrow headers"])
         self.assertEqual(check_rooms.problems(tree({"steepest/train/x.h": "#include <torch/torch.h>\n"})), [])
 
+    def test_all_of_aten(self):
+        for room in ("step", "train"):
+            self.assertEqual(
+                check_rooms.problems(tree({f"steepest/{room}/x.cpp": "#include <ATen/ATen.h>\n"})),
+                [f"steepest/{room}/x.cpp:1: ATen/ATen.h holds all operators; take narrow headers"])
+        self.assertEqual(check_rooms.problems(tree({"steepest/step/x.cpp": "#include <ATen/ops/ones.h>\n"})), [])
+
+    def test_tests_take_all_of_torch_for_modules_only(self):
+        self.assertEqual(
+            check_rooms.problems(tree({"tests/step/x_test.cpp": "#include <torch/torch.h>\ntorch::Tensor t;\n"})),
+            ["tests/step/x_test.cpp:1: torch/torch.h is needed for nothing here; take narrow headers"])
+        self.assertEqual(
+            check_rooms.problems(tree({"bench/x.cpp": "\n#include <ATen/ATen.h>\n"})),
+            ["bench/x.cpp:2: ATen/ATen.h is needed for nothing here; take narrow headers"])
+        self.assertEqual(
+            check_rooms.problems(tree({"tests/step/x_test.cpp": "#include <torch/torch.h>\ntorch::nn::Linear l;\n"})),
+            [])
+
     def test_an_unknown_room(self):
         self.assertEqual(len(check_rooms.problems(tree({"steepest/attic/x.h": ""}))), 1)
 
