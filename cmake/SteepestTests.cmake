@@ -9,7 +9,7 @@ list(FILTER _support EXCLUDE REGEX "_main\\.cpp$")
 
 set(_rooms base kernels schedule checkpoint recipe)
 if(STEEPEST_HAS_TORCH)
-  list(APPEND _rooms tensor params linalg gradients optimizers step build report)
+  list(APPEND _rooms tensor params linalg precision gradients optimizers step build report)
   if(STEEPEST_TRAINER)
     list(APPEND _rooms train apps)
   endif()
@@ -83,12 +83,12 @@ if(STEEPEST_PYTHON AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/tools/tests)
 endif()
 
 # TensorBoard's own reader on the events of a run. ./run test puts it into .venv-test.
-if(TARGET steepest_program)
+if(TARGET steepest_program AND STEEPEST_PYTHON)
   set(STEEPEST_TEST_PYTHON ${CMAKE_CURRENT_SOURCE_DIR}/.venv-test/bin/python CACHE FILEPATH
       "A Python that has the package tensorboard")
   add_test(NAME train/tensorboard_reader
-           COMMAND ${STEEPEST_TEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/tests/train/tensorboard_reader_test.py
-                   $<TARGET_FILE:steepest_program>)
+           COMMAND ${STEEPEST_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/tests/train/tensorboard_reader_test.py
+                   $<TARGET_FILE:steepest_program> ${STEEPEST_TEST_PYTHON})
   set_tests_properties(train/tensorboard_reader PROPERTIES LABELS train TIMEOUT 300)
 endif()
 

@@ -116,7 +116,9 @@ Problem located(Problem problem, const Source& from) {
   const std::string subject = problem.what.substr(0, problem.what.find_first_of(" :"));
   for (std::string path = subject; !path.empty();) {
     if (const auto line = from.lines.find(path); line != from.lines.end()) {
-      problem.what = fmt::format("{}:{}: {}", from.source, line->second, problem.what);
+      problem.what = line->second == kFromSetting
+                         ? fmt::format("--set: {}", problem.what)
+                         : fmt::format("{}:{}: {}", from.source, line->second, problem.what);
       return problem;
     }
     const auto cut = path.find_last_of(".[");

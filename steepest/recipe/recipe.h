@@ -120,6 +120,9 @@ struct Recipe {
   std::map<std::string, int> lines;
 };
 
+/// The line of a value that --set gave.
+inline constexpr int kFromSetting = 0;
+
 /// A YAML document as neutral values, with the line of every key and item, for messages
 /// ("optimizer.lr" -> 12).
 struct YamlDocument {

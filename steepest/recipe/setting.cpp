@@ -20,6 +20,7 @@ void apply_setting(YamlDocument& document, std::string_view setting) {
   const bool empty = setting.substr(equals + 1).find_first_not_of(' ') == std::string_view::npos;
 
   Json* at = &document.root;
+  std::string place;  // the path as the table of lines writes it
   std::size_t start = 0;
   for (;;) {
     const auto dot = path.find('.', start);
@@ -31,16 +32,23 @@ void apply_setting(YamlDocument& document, std::string_view setting) {
       const auto index = static_cast<std::size_t>(std::stoul(key));
       if (index >= at->size()) refuse(fmt::format("the list has {} items", at->size()));
       at = &(*at)[index];
+      place += fmt::format("[{}]", index);
     } else {
       if (at->is_null()) *at = Json::object();
       if (!at->is_object())
         refuse(fmt::format("what stands before '{}' is neither a map nor a list", key));
       at = &(*at)[key];
+      place += place.empty() ? key : "." + key;
     }
     if (dot == std::string::npos) break;
     start = dot + 1;
   }
   *at = empty ? Json(nullptr) : value;
+  // What stood there is gone, and so are its lines.
+  std::erase_if(document.lines, [&](const auto& line) {
+    return line.first.starts_with(place + ".") || line.first.starts_with(place + "[");
+  });
+  document.lines[place] = kFromSetting;
 }
 
 }  // namespace steepest

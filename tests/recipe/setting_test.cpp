@@ -20,6 +20,24 @@ TEST(Setting, ChangesAndMakesKeys) {
   EXPECT_EQ(with("", "dataset.path=a=b")["dataset"]["path"], "a=b");
 }
 
+// The file's line would send its reader to a value that was not used.
+TEST(Setting, ErrorsSayWhereAValueCameFrom) {
+  YamlDocument document = parse_yaml(
+      "optimizer:\n  lr: 1\n  betas: [2, 0.9]\ngroups:\n- {match: {role: norm}, lr: 1}\n",
+      "r.yaml");
+  apply_setting(document, "optimizer.lr=-1");
+  apply_setting(document, "groups.0.match={role: x}");
+  EXPECT_ERROR(ConfigError, read_recipe(document),
+               "--set: optimizer.lr is -1; it must be finite and not negative\n"
+               "r.yaml:3: optimizer.betas is [2, 0.9]; it must be two numbers, each in [0, 1)\n"
+               "--set: groups[0].match.role is 'x'; it must be one of hidden, embedding, output, "
+               "norm, bias, vector");
+  apply_setting(document, "optimizer={lr: -2}");
+  apply_setting(document, "groups=");
+  EXPECT_ERROR(ConfigError, read_recipe(document),
+               "--set: optimizer.lr is -2; it must be finite and not negative");
+}
+
 TEST(Setting, RefusesWhatLeadsNowhere) {
   EXPECT_ERROR(ConfigError, with("", "seed"),
                "--set seed cannot be applied; there is no '='; write key.path=value, for instance "

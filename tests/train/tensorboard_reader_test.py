@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """TensorBoard's own reader finds in a run's event files what metrics.jsonl holds, value by value.
-Usage: tensorboard_reader_test.py PROGRAM"""
+Usage: tensorboard_reader_test.py PROGRAM [PYTHON_WITH_TENSORBOARD]"""
 import json
 import os
 import struct
@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 
+if len(sys.argv) > 2 and os.access(sys.argv[2], os.X_OK):
+    os.execv(sys.argv[2], [sys.argv[2], *sys.argv[:2]])
 try:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 except ImportError:

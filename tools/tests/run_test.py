@@ -132,6 +132,26 @@ esac
         self.assertFalse(os.path.exists(os.path.join(self.tree, ".venv")))
 
 
+class TestTools(Run):
+    def setUp(self):
+        super().setUp()
+        self.fake("python3", 'mkdir -p .venv-test/bin .venv-test/lib; '
+                             'printf "#!/bin/bash\necho pip \\"\\$@\\" >> calls; exit $PIP" > .venv-test/bin/python; '
+                             'chmod +x .venv-test/bin/python')
+
+    def test_tensorboard_is_installed_once_and_apart_from_torch(self):
+        script = "tensorboard_version=8.8; install_test_tools; install_test_tools"
+        self.assertEqual(self.bash(script, PIP="0"), (0, "", "installing tensorboard 8.8 into .venv-test\n"))
+        self.assertEqual(self.called()[1:], ["pip -m pip install --quiet --disable-pip-version-check "
+                                             "tensorboard==8.8 setuptools<81"])
+
+    def test_without_it_the_other_tests_still_run(self):
+        status, _, err = self.bash("tensorboard_version=8.8; install_test_tools; echo on", PIP="1")
+        self.assertEqual(status, 0)
+        self.assertIn("tensorboard could not be installed: the test that reads events with it will fail", err)
+        self.assertFalse(os.path.exists(os.path.join(self.tree, ".venv-test", "lib", "installed")))
+
+
 class Prefix(Run):
     find = 'install_torch() { :; }\ntorch_of_python() { echo /found/share/cmake; }\nfind_torch\n' \
            'echo "$CMAKE_PREFIX_PATH"'
