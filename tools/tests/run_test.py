@@ -91,7 +91,7 @@ esac
 """)
         os.chmod(self.python, 0o755)
         self.fake("python3", f'mkdir -p .venv/bin .venv/lib; cp "{self.python}" .venv/bin/python')
-        self.fake("ldd", 'echo "libcudart.so => ${CUDA:-/usr/lib/x}"')
+        self.fake("ldd", 'echo "libcudart.so => ${CUDA:-/usr/lib/x}"; seq 100000; exit 1')
 
     def pips(self):
         return [each.split("torch==", 1)[1] for each in self.called() if "pip install" in each]
