@@ -17,6 +17,12 @@ enum class Format : std::uint8_t {
   kSqrt8Published,
 };
 
+/// The value of the largest magnitude in a format under one scale a tensor (scale = absmax / it); 0
+/// for other formats. fp16 is left half of its range.
+constexpr float most_of(Format format) {
+  return format == Format::kE4M3Scaled ? 448.0f : format == Format::kF16Scaled ? 32752.0f : 0.0f;
+}
+
 /// What is kept beside a 16-bit weight so that small steps add up.
 enum class Residue : std::uint8_t {
   kNone,

@@ -1,88 +1,73 @@
 #include "steepest/optimizers/adam.h"
 
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/maximum.h>
-#include <ATen/ops/zeros.h>
 
 #include <cmath>
-
-#include "steepest/optimizers/arithmetic.h"
-#include "steepest/tensor/bridge.h"
 
 namespace steepest {
 namespace {
 
-AdamState fresh_state(const at::Tensor& param, bool amsgrad) {
-  AdamState state;
-  state.exp_avg = at::zeros(param.sizes(), param.options());
-  state.exp_avg_sq = at::zeros(param.sizes(), param.options());
-  if (amsgrad) state.max_exp_avg_sq = at::zeros(param.sizes(), param.options());
-  return state;
-}
-
-// g <- maximize ? -g : g
-// decoupled:  w <- (1 - lr wd) w          L2:  g <- g + wd w
-// m <- lerp(m, g, 1 - b1)                 v <- b2 v + (1 - b2) g^2
-// vv <- amsgrad ? max(vv, v) : v          c1 = 1 - b1^t,  c2 = 1 - b2^t
-// w <- w - lr / c1 * m / (sqrt(vv) / sqrt(c2) + eps)
 template <class Options>
-void adam(std::span<const Slot<AdamState>> slots, const Options& o, bool decoupled, double factor) {
-  const at::NoGradGuard no_grad;
+AdamNumbers adam_numbers(const Options& o, bool decoupled, std::int64_t step, double factor) {
   const auto [b1, b2] = o.betas;
-  for (const Slot<AdamState>& slot : slots) {
-    AdamState& s = *slot.state;
-    ++s.step;
-    if (slot.param.numel() == 0) continue;
-    const at::ScalarType type = compute_type(slot.param);
-    at::Tensor w = dense(slot.param, type), m = dense(s.exp_avg, type),
-               v = dense(s.exp_avg_sq, type);
-    at::Tensor g = effective_gradient(slot.grad, type, factor, o.maximize);
-
-    if (o.weight_decay != 0) {
-      if (decoupled)
-        w.mul_(1 - o.lr * o.weight_decay);
-      else
-        g = g.add(w, o.weight_decay);
-    }
-    m.lerp_(g, 1 - b1);
-    v.mul_(b2).addcmul_(g, g, 1 - b2);
-    at::Tensor vv = v;
-    if (o.amsgrad) {
-      if (!s.max_exp_avg_sq.defined())
-        s.max_exp_avg_sq = at::zeros(slot.param.sizes(), slot.param.options());
-      vv = at::maximum(dense(s.max_exp_avg_sq, type), v);
-      store(s.max_exp_avg_sq, vv);
-    }
-    const auto t = static_cast<double>(s.step);
-    const double c1 = 1 - std::pow(b1, t), c2 = 1 - std::pow(b2, t);
-    w.addcdiv_(m, (vv.sqrt() / std::sqrt(c2)).add_(o.eps), -o.lr / c1);
-
-    store(s.exp_avg, m);
-    store(s.exp_avg_sq, v);
-    store(slot.param, w);
-  }
+  const auto t = static_cast<double>(step);
+  const double c1 = 1 - std::pow(b1, t), c2 = 1 - std::pow(b2, t);
+  return {.factor = o.maximize ? -factor : factor,
+          .l2 = decoupled ? 0 : o.weight_decay,
+          .decay = decoupled ? 1 - o.lr * o.weight_decay : 1,
+          .b1 = b1,
+          .b2 = b2,
+          .sqrt_c2 = std::sqrt(c2),
+          .eps = o.eps,
+          .step_size = -o.lr / c1};
 }
 
 }  // namespace
 
-void AdamWRule::require(const at::Tensor& param, const Options&, std::string_view name) {
-  require_updatable(param, name);
+AdamNumbers AdamWFormula::numbers(const Options& o, std::int64_t step, double factor, bool) {
+  return adam_numbers(o, /*decoupled=*/true, step, factor);
 }
-AdamState AdamWRule::make_state(const at::Tensor& param, const Options& options) {
-  return fresh_state(param, options.amsgrad);
-}
-void AdamWRule::update(std::span<const Slot<State>> slots, const Options& options, double factor) {
-  adam(slots, options, /*decoupled=*/true, factor);
+AdamNumbers AdamL2Formula::numbers(const Options& o, std::int64_t step, double factor, bool) {
+  return adam_numbers(o, o.decoupled_weight_decay, step, factor);
 }
 
-void AdamRule::require(const at::Tensor& param, const Options&, std::string_view name) {
-  require_updatable(param, name);
+std::array<ElementStream<AdamState>, 3> AdamFormula::streams() {
+  using S = AdamState;
+  return {{{&S::exp_avg, &S::exp_avg_scales, true},
+           {&S::exp_avg_sq, &S::exp_avg_sq_scales, false},
+           {&S::max_exp_avg_sq, &S::max_exp_avg_sq_scales, false}}};
 }
-AdamState AdamRule::make_state(const at::Tensor& param, const Options& options) {
-  return fresh_state(param, options.amsgrad);
+
+kernels::AdamScalars AdamFormula::scalars(const AdamNumbers& o) {
+  return {.factor = static_cast<float>(o.factor),
+          .l2 = static_cast<float>(o.l2),
+          .decay = static_cast<float>(o.decay),
+          .one_minus_b1 = static_cast<float>(1 - o.b1),
+          .b2 = static_cast<float>(o.b2),
+          .one_minus_b2 = static_cast<float>(1 - o.b2),
+          .sqrt_c2 = static_cast<float>(o.sqrt_c2),
+          .eps = static_cast<float>(o.eps),
+          .step_size = static_cast<float>(o.step_size)};
 }
-void AdamRule::update(std::span<const Slot<State>> slots, const Options& options, double factor) {
-  adam(slots, options, options.decoupled_weight_decay, factor);
+
+// g <- factor g  (negative to climb);   L2:  g <- g + wd w;   decoupled:  w <- (1 - lr wd) w
+// m <- lerp(m, g, 1 - b1);   v <- b2 v + (1 - b2) g^2;   vv <- amsgrad ? max(vv, v) : v
+// c1 = 1 - b1^t,  c2 = 1 - b2^t,  step_size = -lr / c1
+// w <- w + step_size m / (sqrt(vv) / sqrt(c2) + eps)
+void AdamFormula::plain(const AdamNumbers& o, at::Tensor& w, const at::Tensor& grad,
+                        std::array<at::Tensor, 3>& states) {
+  auto& [m, v, largest] = states;
+  at::Tensor g = o.factor == 1 ? grad : grad * o.factor;
+  if (o.l2 != 0) g = g.add(w, o.l2);
+  if (o.decay != 1) w.mul_(o.decay);
+  m.lerp_(g, 1 - o.b1);
+  v.mul_(o.b2).addcmul_(g, g, 1 - o.b2);
+  if (largest.defined()) largest = at::maximum(largest, v);
+  const at::Tensor& vv = largest.defined() ? largest : v;
+  // ATen's fp32 sqrt is an ulp off in long tensors and not in short ones: through fp64 it is the
+  // nearest everywhere.
+  const at::Tensor root = vv.to(at::kDouble).sqrt().to(vv.scalar_type());
+  w.addcdiv_(m, (root / o.sqrt_c2).add_(o.eps), o.step_size);
 }
 
 }  // namespace steepest

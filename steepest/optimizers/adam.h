@@ -1,43 +1,64 @@
 #pragma once
 
+#include "steepest/kernels/element_rules.h"
 #include "steepest/optimizers/adam_options.h"
-#include "steepest/optimizers/rule.h"
+#include "steepest/optimizers/element_rule.h"
 #include "steepest/optimizers/rule_optimizer.h"
 
 namespace steepest {
 
-/// Shapes and dtypes: exp_avg and exp_avg_sq as the parameter; max_exp_avg_sq likewise, with
-/// amsgrad only.
+/// exp_avg, exp_avg_sq and, with amsgrad, max_exp_avg_sq: shape of the parameter, kept as
+/// options.states says; their scales where that is a coded format; the master beside a 16-bit
+/// weight where options.masters calls for one.
 struct AdamState {
   std::int64_t step = 0;
   at::Tensor exp_avg, exp_avg_sq, max_exp_avg_sq;
+  at::Tensor exp_avg_scales, exp_avg_sq_scales, max_exp_avg_sq_scales, master;
 
   static constexpr auto tensors() {
-    return std::tuple{StateField<AdamState>{"exp_avg", &AdamState::exp_avg},
-                      StateField<AdamState>{"exp_avg_sq", &AdamState::exp_avg_sq},
-                      StateField<AdamState>{"max_exp_avg_sq", &AdamState::max_exp_avg_sq}};
+    using S = AdamState;
+    return std::tuple{StateField<S>{"exp_avg", &S::exp_avg},
+                      StateField<S>{"exp_avg_sq", &S::exp_avg_sq},
+                      StateField<S>{"max_exp_avg_sq", &S::max_exp_avg_sq},
+                      StateField<S>{"exp_avg::scales", &S::exp_avg_scales},
+                      StateField<S>{"exp_avg_sq::scales", &S::exp_avg_sq_scales},
+                      StateField<S>{"max_exp_avg_sq::scales", &S::max_exp_avg_sq_scales},
+                      StateField<S>{"master_param", &S::master}};
   }
 };
 
-struct AdamWRule {
-  using Options = AdamWOptions;
-  using State = AdamState;
-  static constexpr std::string_view kName = "adamw";
-  static void require(const at::Tensor& param, const Options& options, std::string_view name);
-  static State make_state(const at::Tensor& param, const Options& options);
-  static void update(std::span<const Slot<State>> slots, const Options& options, double factor);
-  static bool zero_for_missing(const Options&) { return false; }
+/// What Adam's formula multiplies with.
+struct AdamNumbers {
+  double factor;  ///< on the gradient; negative to climb
+  double l2, decay, b1, b2, sqrt_c2, eps, step_size;
 };
 
-struct AdamRule {
-  using Options = AdamOptions;
+/// Common to Adam and AdamW.
+struct AdamFormula {
   using State = AdamState;
-  static constexpr std::string_view kName = "adam";
-  static void require(const at::Tensor& param, const Options& options, std::string_view name);
-  static State make_state(const at::Tensor& param, const Options& options);
-  static void update(std::span<const Slot<State>> slots, const Options& options, double factor);
-  static bool zero_for_missing(const Options&) { return false; }
+  static constexpr auto kKernel = kernels::adam;
+  static constexpr bool kStatesComeWithTheFirstUpdate = false;
+  static std::array<ElementStream<State>, 3> streams();
+  static kernels::AdamScalars scalars(const AdamNumbers& numbers);
+  static void plain(const AdamNumbers& numbers, at::Tensor& w, const at::Tensor& g,
+                    std::array<at::Tensor, 3>& states);
 };
+
+struct AdamWFormula : AdamFormula {
+  using Options = AdamWOptions;
+  static constexpr std::string_view kName = "adamw";
+  static bool uses(const Options& o, std::size_t k) { return k < 2 || o.amsgrad; }
+  static AdamNumbers numbers(const Options& options, std::int64_t step, double factor, bool first);
+};
+struct AdamL2Formula : AdamFormula {
+  using Options = AdamOptions;
+  static constexpr std::string_view kName = "adam";
+  static bool uses(const Options& o, std::size_t k) { return k < 2 || o.amsgrad; }
+  static AdamNumbers numbers(const Options& options, std::int64_t step, double factor, bool first);
+};
+
+using AdamWRule = ElementRule<AdamWFormula>;
+using AdamRule = ElementRule<AdamL2Formula>;
 
 /// torch::optim::Optimizer of the rule: change one line of a libtorch program.
 using AdamW = RuleOptimizer<AdamWRule>;

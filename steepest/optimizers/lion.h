@@ -1,31 +1,46 @@
 #pragma once
 
+#include "steepest/kernels/element_rules.h"
+#include "steepest/optimizers/element_rule.h"
 #include "steepest/optimizers/lion_options.h"
-#include "steepest/optimizers/rule.h"
 #include "steepest/optimizers/rule_optimizer.h"
 
 namespace steepest {
 
-/// exp_avg: as the parameter.
+/// exp_avg: shape of the parameter, kept as options.states says, with its scales where that is a
+/// coded format; the master beside a 16-bit weight where options.masters calls for one.
 struct LionState {
   std::int64_t step = 0;
-  at::Tensor exp_avg;
+  at::Tensor exp_avg, exp_avg_scales, master;
 
   static constexpr auto tensors() {
-    return std::tuple{StateField<LionState>{"exp_avg", &LionState::exp_avg}};
+    using S = LionState;
+    return std::tuple{StateField<S>{"exp_avg", &S::exp_avg},
+                      StateField<S>{"exp_avg::scales", &S::exp_avg_scales},
+                      StateField<S>{"master_param", &S::master}};
   }
 };
 
-struct LionRule {
+/// What Lion's formula multiplies with.
+struct LionNumbers {
+  double factor, decay, b1, b2, step_size;
+};
+
+struct LionFormula {
   using Options = LionOptions;
   using State = LionState;
   static constexpr std::string_view kName = "lion";
-  static void require(const at::Tensor& param, const Options& options, std::string_view name);
-  static State make_state(const at::Tensor& param, const Options& options);
-  static void update(std::span<const Slot<State>> slots, const Options& options, double factor);
-  static bool zero_for_missing(const Options&) { return false; }
+  static constexpr auto kKernel = kernels::lion;
+  static constexpr bool kStatesComeWithTheFirstUpdate = false;
+  static std::array<ElementStream<State>, 1> streams();
+  static bool uses(const Options&, std::size_t) { return true; }
+  static LionNumbers numbers(const Options& options, std::int64_t step, double factor, bool first);
+  static kernels::LionScalars scalars(const LionNumbers& numbers);
+  static void plain(const LionNumbers& numbers, at::Tensor& w, const at::Tensor& g,
+                    std::array<at::Tensor, 3>& states);
 };
 
+using LionRule = ElementRule<LionFormula>;
 using Lion = RuleOptimizer<LionRule>;
 
 }  // namespace steepest

@@ -15,6 +15,7 @@
 #include "steepest/base/error.h"
 #include "steepest/linalg/newton_schulz.h"
 #include "steepest/optimizers/arithmetic.h"
+#include "steepest/precision/stored.h"
 #include "steepest/tensor/bridge.h"
 
 namespace steepest {
@@ -82,8 +83,9 @@ at::Tensor momentum(MuonState& s, const at::Tensor& g, const MuonOptions& o) {
 
 }  // namespace
 
-void MuonRule::require(const at::Tensor& param, const Options&, std::string_view name) {
+void MuonRule::require(const at::Tensor& param, const Options& o, std::string_view name) {
   require_updatable(param, name);
+  require_storage(param, StateFormat::kParam, weight_storage(o), name);
   if (param.dim() < 2)
     throw ShapeError(
         {.what = fmt::format("parameter {} of shape {} was given to muon", name,
@@ -95,7 +97,9 @@ void MuonRule::require(const at::Tensor& param, const Options&, std::string_view
 MuonState MuonRule::make_state(const at::Tensor& param, const Options& o) {
   MuonState state;
   at::ScalarType type = param.scalar_type();
+  if (type != at::kDouble && o.masters != MasterFormat::kNone) type = at::kFloat;
   if (o.momentum_dtype && type != at::kDouble) type = to_scalar_type(*o.momentum_dtype);
+  state.master = make_master(param, o.masters);
   state.momentum_buffer = at::zeros(param.sizes(), param.options().dtype(type));
   return state;
 }
@@ -105,6 +109,7 @@ MuonState MuonRule::make_state(const at::Tensor& param, const Options& o) {
 void MuonRule::update(std::span<const Slot<State>> slots, const Options& o, double factor) {
   const at::NoGradGuard no_grad;
   const NewtonSchulzOptions ns = iteration(o);
+  const WeightStorage storage = weight_storage(o);
 
   // Equal matrices go through one batched iteration. A matrix and its place in the batch do not
   // depend on the others' values.
@@ -139,11 +144,13 @@ void MuonRule::update(std::span<const Slot<State>> slots, const Options& o, doub
       const std::int64_t rows = last_two ? slot.param.size(-2) : shape[shape.size() - 2];
       const std::int64_t cols = last_two ? slot.param.size(-1) : shape[shape.size() - 1];
       const at::ScalarType type = compute_type(slot.param);
-      at::Tensor w = dense(slot.param, type);
+      at::Tensor w = load_weight(slot.param, slot.state->master, storage);
       if (o.weight_decay != 0) w.mul_(1 - o.lr * o.weight_decay);
       w.add_(all[static_cast<std::int64_t>(i)].reshape(slot.param.sizes()).to(type),
              -o.lr * scale(o.scale, rows, cols));
-      store(slot.param, w);
+      store_weight(slot.param, slot.state->master, storage, w,
+                   {static_cast<std::uint64_t>(o.seed),
+                    static_cast<std::uint64_t>(slot.state->step), slot.key});
     }
   }
 }

@@ -6,13 +6,15 @@
 
 namespace steepest {
 
-/// momentum_buffer: shape of the parameter, dtype by options.momentum_dtype.
+/// momentum_buffer: shape of the parameter, dtype by options.momentum_dtype; the master beside a
+/// 16-bit weight where options.masters calls for one.
 struct MuonState {
   std::int64_t step = 0;
-  at::Tensor momentum_buffer;
+  at::Tensor momentum_buffer, master;
 
   static constexpr auto tensors() {
-    return std::tuple{StateField<MuonState>{"momentum_buffer", &MuonState::momentum_buffer}};
+    return std::tuple{StateField<MuonState>{"momentum_buffer", &MuonState::momentum_buffer},
+                      StateField<MuonState>{"master_param", &MuonState::master}};
   }
 };
 

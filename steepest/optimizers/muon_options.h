@@ -7,6 +7,7 @@
 #include "steepest/base/fields.h"
 #include "steepest/linalg/coefficient_sets.h"
 #include "steepest/linalg/ns_enums.h"
+#include "steepest/precision/storage.h"
 
 namespace steepest {
 
@@ -91,38 +92,47 @@ struct MuonOptions {
   MissingGradient missing_gradient = MissingGradient::kSkip;
   std::optional<Dtype> momentum_dtype =
       Dtype::kFloat32;  ///< null: the parameter's (fp64 parameters keep fp64)
+  MasterFormat masters = MasterFormat::kNone;
+  bool stochastic_rounding = false;
+  std::int64_t seed = 0;
 
   static constexpr auto fields() {
     using O = MuonOptions;
-    return std::tuple{
-        field("lr", &O::lr, at_least_zero(), "step size; a schedule sets it every step"),
-        field("momentum", &O::momentum, decay_factor(), "decay of the gradient average"),
-        field("nesterov", &O::nesterov, "orthogonalize a look-ahead instead of the average itself"),
-        field("momentum_form", &O::momentum_form,
-              "heavy_ball: m = mu m + g; ema: m = mu m + (1 - mu) g"),
-        field("weight_decay", &O::weight_decay, at_least_zero(),
-              "decoupled: w shrinks by lr * weight_decay a step"),
-        field("coefficients", &O::coefficients, "published coefficient list of the iteration"),
-        field("custom_coefficients", &O::custom_coefficients, any_number(),
-              "a, b, c of each iteration in turn, instead of a published list"),
-        field("steps", &O::steps, Range{.low = 1, .high = 99, .text = "in 1 .. 99"}, "iterations"),
-        field("allow_partial_cycle", &O::allow_partial_cycle,
-              "accept a number of steps that the list's length does not divide"),
-        field("guard", &O::guard, "how the norm is kept away from zero"),
-        field("eps", &O::eps, above_zero(), "of the guards add and clamp"),
-        field("safety", &O::safety, Range{.low = 1, .text = "finite and at least 1"},
-              "the norm is multiplied by it before the division"),
-        field("input_dtype", &O::input_dtype,
-              "round what is orthogonalized to this element type first; null: not rounded"),
-        field("compute_dtype", &O::compute_dtype, "element type of the iteration"),
-        field("rounding", &O::rounding, "what is rounded in 16-bit iterations"),
-        field("scale", &O::scale, "factor on the step by the matrix's shape"),
-        field("scale_shape", &O::scale_shape, "where that shape comes from above two dimensions"),
-        field("higher_dims", &O::higher_dims, "how a weight above two dimensions becomes matrices"),
-        field("missing_gradient", &O::missing_gradient,
-              "a missing gradient skips the parameter or counts as zeros"),
-        field("momentum_dtype", &O::momentum_dtype,
-              "element type of the average; null: the parameter's")};
+    return std::tuple_cat(
+        std::tuple{
+            field("lr", &O::lr, at_least_zero(), "step size; a schedule sets it every step"),
+            field("momentum", &O::momentum, decay_factor(), "decay of the gradient average"),
+            field("nesterov", &O::nesterov,
+                  "orthogonalize a look-ahead instead of the average itself"),
+            field("momentum_form", &O::momentum_form,
+                  "heavy_ball: m = mu m + g; ema: m = mu m + (1 - mu) g"),
+            field("weight_decay", &O::weight_decay, at_least_zero(),
+                  "decoupled: w shrinks by lr * weight_decay a step"),
+            field("coefficients", &O::coefficients, "published coefficient list of the iteration"),
+            field("custom_coefficients", &O::custom_coefficients, any_number(),
+                  "a, b, c of each iteration in turn, instead of a published list"),
+            field("steps", &O::steps, Range{.low = 1, .high = 99, .text = "in 1 .. 99"},
+                  "iterations"),
+            field("allow_partial_cycle", &O::allow_partial_cycle,
+                  "accept a number of steps that the list's length does not divide"),
+            field("guard", &O::guard, "how the norm is kept away from zero"),
+            field("eps", &O::eps, above_zero(), "of the guards add and clamp"),
+            field("safety", &O::safety, Range{.low = 1, .text = "finite and at least 1"},
+                  "the norm is multiplied by it before the division"),
+            field("input_dtype", &O::input_dtype,
+                  "round what is orthogonalized to this element type first; null: not rounded"),
+            field("compute_dtype", &O::compute_dtype, "element type of the iteration"),
+            field("rounding", &O::rounding, "what is rounded in 16-bit iterations"),
+            field("scale", &O::scale, "factor on the step by the matrix's shape"),
+            field("scale_shape", &O::scale_shape,
+                  "where that shape comes from above two dimensions"),
+            field("higher_dims", &O::higher_dims,
+                  "how a weight above two dimensions becomes matrices"),
+            field("missing_gradient", &O::missing_gradient,
+                  "a missing gradient skips the parameter or counts as zeros"),
+            field("momentum_dtype", &O::momentum_dtype,
+                  "element type of the average; null: the parameter's")},
+        weight_storage_fields<O>());
   }
   static void check(const MuonOptions& o, Rules& rules);
   bool operator==(const MuonOptions&) const = default;

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros_like.h>
+#include <c10/core/ScalarType.h>
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -24,6 +25,8 @@ typename R::State restored_state(const at::Tensor& param, const typename R::Opti
   using State = typename R::State;
   const at::NoGradGuard no_grad;
   State state = R::make_state(param, options);
+  State later;  // with the states that come with a first update
+  if constexpr (requires { R::full_state(param, options); }) later = R::full_state(param, options);
   state.step = step;
   for_each_state_tensor<State>([&](const StateField<State>& field) {
     at::Tensor& target = state.*(field.member);
@@ -35,8 +38,16 @@ typename R::State restored_state(const at::Tensor& param, const typename R::Opti
                           .remedy = "build the optimizer with the options it was saved with"});
       return;
     }
-    // A state that comes into being with the first step has the parameter's shape.
-    if (!target.defined()) target = at::zeros_like(param);
+    if (!target.defined())
+      target = (later.*(field.member)).defined() ? later.*(field.member) : at::zeros_like(param);
+    const bool coded =
+        !at::isFloatingType(from.scalar_type()) || !at::isFloatingType(target.scalar_type());
+    if (coded && from.scalar_type() != target.scalar_type())
+      throw StateError({.what = fmt::format("state {} of {} was saved as {}, here it is kept as {}",
+                                            field.key, name, c10::toString(from.scalar_type()),
+                                            c10::toString(target.scalar_type())),
+                        .why = "codes mean something in their own format alone",
+                        .remedy = "set states and masters as they were when it was saved"});
     if (from.sizes() != target.sizes())
       throw StateError(
           {.what = fmt::format("state {} of {} has shape {}, here it is {}", field.key, name,

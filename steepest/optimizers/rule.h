@@ -26,6 +26,7 @@ struct Slot {
   at::Tensor param;
   at::Tensor grad;
   State* state;
+  std::uint64_t key = 0;  ///< a number of the parameter, for random bits: a hash of its name
 };
 
 /// An update rule. A rule is written once; libtorch optimizers (RuleOptimizer) and members of

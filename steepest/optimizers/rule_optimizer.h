@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "steepest/base/error.h"
+#include "steepest/base/hash.h"
 #include "steepest/optimizers/archive.h"
 #include "steepest/optimizers/gradient_check.h"
 #include "steepest/optimizers/restore_state.h"
@@ -153,13 +154,16 @@ class RuleOptimizer : public torch::optim::Optimizer {
     check_foreign_changes();
     // All gradients are looked at before the first weight is changed.
     std::vector<std::vector<Slot<State>>> slots(param_groups_.size());
+    std::size_t number = 0;
     for (std::size_t g = 0; g < param_groups_.size(); ++g) {
       const std::vector<at::Tensor>& params = param_groups_[g].params();
       for (std::size_t p = 0; p < params.size(); ++p) {
+        // As tensors without names are called elsewhere.
+        const std::uint64_t key = hash(fmt::format("param.{}", number++));
         at::Tensor grad = gradient_for<R>(params[p], options(g));
         if (!grad.defined()) continue;
         if (!gradient_fits(params[p], grad)) require_gradient(params[p], grad, name_of(p, g));
-        slots[g].push_back({params[p], std::move(grad), nullptr});
+        slots[g].push_back({params[p], std::move(grad), nullptr, key});
       }
     }
     for (std::size_t g = 0; g < slots.size(); ++g) {

@@ -1,47 +1,48 @@
 #include "steepest/optimizers/sgd.h"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
-
-#include "steepest/optimizers/arithmetic.h"
-#include "steepest/tensor/bridge.h"
-
 namespace steepest {
 
-void SGDRule::require(const at::Tensor& param, const Options&, std::string_view name) {
-  require_updatable(param, name);
+SGDNumbers SGDFormula::numbers(const Options& o, std::int64_t, double factor, bool first) {
+  return {.factor = o.maximize ? -factor : factor,
+          .l2 = o.weight_decay,
+          .momentum = o.momentum,
+          .dampening = o.dampening,
+          .nesterov = o.nesterov,
+          .first = first,
+          .step_size = -o.lr};
 }
 
-SGDState SGDRule::make_state(const at::Tensor&, const Options&) { return {}; }
+std::array<ElementStream<SGDState>, 1> SGDFormula::streams() {
+  return {{{&SGDState::momentum_buffer, &SGDState::momentum_buffer_scales, true}}};
+}
 
-// g <- maximize ? -g : g;   g <- g + wd w
-// buf <- first time ? g : mu buf + (1 - dampening) g
-// d = mu == 0 ? g : nesterov ? g + mu buf : buf
-// w <- w - lr d
-void SGDRule::update(std::span<const Slot<State>> slots, const Options& o, double factor) {
-  const at::NoGradGuard no_grad;
-  for (const Slot<State>& slot : slots) {
-    State& s = *slot.state;
-    ++s.step;
-    const at::ScalarType type = compute_type(slot.param);
-    at::Tensor w = dense(slot.param, type);
-    at::Tensor g = effective_gradient(slot.grad, type, factor, o.maximize);
-    if (o.weight_decay != 0) g = g.add(w, o.weight_decay);
-    at::Tensor d = g;
-    if (o.momentum != 0) {
-      at::Tensor buf;
-      if (!s.momentum_buffer.defined()) {
-        s.momentum_buffer = at::empty(slot.param.sizes(), slot.param.options());
-        buf = g;
-      } else {
-        buf = dense(s.momentum_buffer, type).mul_(o.momentum).add_(g, 1 - o.dampening);
-      }
-      store(s.momentum_buffer, buf);
-      d = o.nesterov ? g.add(buf, o.momentum) : buf;
-    }
-    w.add_(d, -o.lr);
-    store(slot.param, w);
+kernels::SgdScalars SGDFormula::scalars(const SGDNumbers& o) {
+  return {.factor = static_cast<float>(o.factor),
+          .l2 = static_cast<float>(o.l2),
+          .momentum = static_cast<float>(o.momentum),
+          .one_minus_dampening = static_cast<float>(1 - o.dampening),
+          .nesterov = o.nesterov,
+          .first = o.first,
+          .step_size = static_cast<float>(o.step_size)};
+}
+
+// g <- factor g  (negative to climb);   g <- g + wd w
+// buf <- first ? g : mu buf + (1 - dampening) g
+// d = mu == 0 ? g : nesterov ? g + mu buf : buf;   w <- w - lr d
+void SGDFormula::plain(const SGDNumbers& o, at::Tensor& w, const at::Tensor& grad,
+                       std::array<at::Tensor, 3>& states) {
+  at::Tensor& buf = states[0];
+  at::Tensor g = o.factor == 1 ? grad : grad * o.factor;
+  if (o.l2 != 0) g = g.add(w, o.l2);
+  at::Tensor d = g;
+  if (buf.defined()) {
+    if (o.first)
+      buf.copy_(g);
+    else
+      buf.mul_(o.momentum).add_(g, 1 - o.dampening);
+    d = o.nesterov ? g.add(buf, o.momentum) : buf;
   }
+  w.add_(d, o.step_size);
 }
 
 }  // namespace steepest

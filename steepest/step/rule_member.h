@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "steepest/base/error.h"
+#include "steepest/base/hash.h"
 #include "steepest/optimizers/gradient_check.h"
 #include "steepest/optimizers/restore_state.h"
 #include "steepest/optimizers/rule.h"
@@ -33,7 +34,7 @@ class RuleMember final : public Member {
                               {}});
       for (MemberParam& param : group.params)
         groups_.back().params.push_back(
-            Entry{std::move(param.name), std::move(param.value), {}, false});
+            Entry{param.name, std::move(param.value), {}, false, hash(param.name)});
     }
   }
 
@@ -65,7 +66,7 @@ class RuleMember final : public Member {
         at::Tensor grad = gradient_for<R>(entry.value, options);
         if (!grad.defined()) continue;
         allocate(entry, options);
-        slots.push_back({entry.value, std::move(grad), &entry.state});
+        slots.push_back({entry.value, std::move(grad), &entry.state, entry.key});
       }
       R::update(slots, options, factor);
     }
@@ -129,6 +130,7 @@ class RuleMember final : public Member {
     at::Tensor value;
     State state;
     bool allocated = false;
+    std::uint64_t key = 0;
   };
   struct Owned {
     Group group;

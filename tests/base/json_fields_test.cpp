@@ -101,7 +101,7 @@ TEST(JsonFields, ManyProblemsAreOneError) {
 }
 
 TEST(JsonFields, WritesWhatItReads) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     Options options;
     options.lr = *rc::gen::arbitrary<double>();
     RC_PRE(std::isfinite(options.lr));
@@ -110,7 +110,7 @@ TEST(JsonFields, WritesWhatItReads) {
     const auto list = *rc::gen::arbitrary<std::vector<int>>();
     options.list.assign(list.begin(), list.end());
     RC_ASSERT(read(Json::parse(write_fields(options).dump())) == options);
-  });
+  }));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ using test::stepped;
 struct Sweep {
   Json base, value;
   bool inert = false;  ///< it only decides what is accepted; the result stays the same
+  at::ScalarType type = at::kFloat;
 };
 
 Json with(Json base, const std::string& name, const Json& value) {
@@ -27,7 +28,7 @@ Json with(Json base, const std::string& name, const Json& value) {
 }
 
 template <Rule R>
-at::Tensor run(const Json& fields) {
+at::Tensor run(const Json& fields, at::ScalarType type) {
   typename R::Options options;
   Rules rules("options");
   read_fields(fields, options, rules);
@@ -35,7 +36,7 @@ at::Tensor run(const Json& fields) {
   rules.enforce();
   at::manual_seed(11);
   // Four dimensions, so that what becomes of them shows; one gradient is missing.
-  const at::Tensor param = at::randn({4, 3, 2, 5});
+  const at::Tensor param = at::randn({4, 3, 2, 5}).to(type);
   std::vector<at::Tensor> grads;
   for (int i = 0; i < 4; ++i) grads.push_back(at::randn(param.sizes()) * (i == 1 ? 1e-4 : 0.1));
   grads[2] = at::Tensor();
@@ -43,16 +44,22 @@ at::Tensor run(const Json& fields) {
 }
 
 template <Rule R>
-void sweep(const std::map<std::string, Sweep>& table) {
+void sweep(std::map<std::string, Sweep> table) {
+  const Json chance = {{"stochastic_rounding", true}};
+  table["masters"] = {Json::object(), "float32", false, at::kBFloat16};
+  table["stochastic_rounding"] = {Json::object(), true, false, at::kBFloat16};
+  table["seed"] = {chance, 3, false, at::kBFloat16};
+  if constexpr (requires(typename R::Options o) { o.states; })
+    table.try_emplace("states", Sweep{Json::object(), "int8"});
   std::size_t seen = 0;
   for_each_field<typename R::Options>([&](const auto& each) {
     const std::string name(each.name);
     const auto entry = table.find(name);
     ASSERT_NE(entry, table.end()) << R::kName << "." << name << " is in no sweep";
     ++seen;
-    const auto& [base, value, inert] = entry->second;
-    const at::Tensor changed = run<R>(with(base, name, value));
-    EXPECT_EQ(same_bits(run<R>(base), changed), inert) << R::kName << "." << name;
+    const auto& [base, value, inert, type] = entry->second;
+    const at::Tensor changed = run<R>(with(base, name, value), type);
+    EXPECT_EQ(same_bits(run<R>(base, type), changed), inert) << R::kName << "." << name;
   });
   EXPECT_EQ(seen, table.size());
 }
@@ -82,13 +89,16 @@ TEST(EveryOption, OfSgdShows) {
                   {"dampening", {{{"momentum", 0.9}}, 0.5}},
                   {"weight_decay", {Json::object(), 0.3}},
                   {"nesterov", {{{"momentum", 0.9}}, true}},
-                  {"maximize", {Json::object(), true}}});
+                  {"maximize", {Json::object(), true}},
+                  {"states", {{{"momentum", 0.9}}, "int8"}}});
 }
 
 TEST(EveryOption, OfLionShows) {
   sweep<LionRule>({{"lr", {Json::object(), 0.01}},
                    {"betas", {Json::object(), {0.2, 0.3}}},
-                   {"weight_decay", {Json::object(), 0.3}}});
+                   {"weight_decay", {Json::object(), 0.3}},
+                   // A sign shows only where the average has become 0.
+                   {"states", {{{"betas", {0.9, 0.5}}}, "float8"}}});
 }
 
 TEST(EveryOption, OfMuonShows) {
