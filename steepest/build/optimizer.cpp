@@ -1,5 +1,6 @@
 #include "steepest/build/optimizer.h"
 
+#include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
 #include <map>
@@ -43,6 +44,16 @@ Optimizer::Optimizer(ParamSet params, std::vector<GroupPlan> plans, StepPolicy p
     : params_(std::move(params)), driver_(make_members(params_, std::move(plans)), policy) {}
 
 StepResult Optimizer::step() { return driver_.step(); }
+
+bool Optimizer::prepare_grads() { return driver_.prepare_grads(); }
+StepResult Optimizer::step_with_ready_grads() { return driver_.step_with_ready_grads(); }
+double Optimizer::loss_scale() const { return driver_.scaler().scale(); }
+at::Tensor Optimizer::scaled(const at::Tensor& loss) const {
+  return loss_scale() == 1 ? loss : loss * loss_scale();
+}
+void Optimizer::reload_model_params() {
+  for (const auto& member : driver_.members()) member->reload_masters();
+}
 
 void Optimizer::zero_grad(bool set_to_none) {
   for (const auto& member : driver_.members()) member->zero_grad(set_to_none);

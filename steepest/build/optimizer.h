@@ -34,6 +34,18 @@ class Optimizer : public Scheduled {
   /// parameter.
   StepResult step();
   void zero_grad(bool set_to_none = true);
+  /// The two halves of a step, for loops that have something to do in between: see StepDriver.
+  bool prepare_grads();
+  StepResult step_with_ready_grads();
+
+  /// The factor on the loss that the policy's loss scaling asks for now; 1 without it. The same for
+  /// a whole step, however many backward passes it has.
+  double loss_scale() const;
+  /// loss * loss_scale(): call backward on it.
+  at::Tensor scaled(const at::Tensor& loss) const;
+  /// Takes fp32 masters anew from the weights, and forgets remainders, after the weights were
+  /// written to from outside (loaded, broadcast, edited).
+  void reload_model_params();
 
   /// Groups in order; their addresses stay valid as long as the optimizer lives.
   std::vector<Group*> groups();

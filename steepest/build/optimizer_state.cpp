@@ -38,6 +38,7 @@ OptimizerSnapshot Optimizer::snapshot() const {
                      {"applied", applied()},
                      {"skipped", skipped()},
                      {"groups", groups}};
+  if (const Json scale = driver_.scaler().save(); !scale.empty()) shot.values["loss_scale"] = scale;
   return shot;
 }
 
@@ -103,9 +104,13 @@ void Optimizer::restore(const Checkpoint& checkpoint) {
       !saved.contains("skipped") || !saved["skipped"].is_number_integer())
     throw CheckpointError({.what = fmt::format("{} holds no step counters", what)});
 
+  const Json scale = saved.value("loss_scale", Json::object());
+  LossScaler(driver_.scaler()).load(scale, what + ": loss_scale");
+
   // Everything was checked; from here nothing throws but for want of memory.
   for (const auto& member : driver_.members()) member->load_state(source);
   for (Group* each : own) each->load(*by_name.at(each->name()), what);
+  driver_.scaler().load(scale, what + ": loss_scale");
   driver_.restore_counters(saved["applied"].get<std::int64_t>(),
                            saved["skipped"].get<std::int64_t>());
 }

@@ -53,9 +53,6 @@ concept ElementFormula = requires(const typename E::Options& options, at::Tensor
   E::plain(E::numbers(options, std::int64_t{}, double{}, bool{}), tensor, g, states);
 };
 
-/// Which way an update runs.
-enum class Path { kPlain, kFused };
-
 /// A Rule of an element-wise formula.
 template <class E>
 struct ElementRule {
@@ -145,6 +142,7 @@ struct ElementRule {
       store_state(into, state_format(options), streams[k].is_signed, values[k]);
     }
     store_weight(slot.param, state.master, storage, w, draw(slot, options));
+    if (slot.zero_gradient) slot.grad.detach().zero_();
   }
 
   static StoredState stored(const State& state, const ElementStream<State>& stream) {
@@ -199,9 +197,12 @@ struct ElementRule {
               state_stream(stored(state, streams[k]), state_format(options), streams[k].is_signed);
       job.run.count = static_cast<std::size_t>(slot->param.numel());
       job.run.draw = draw(*slot, options);
+      job.run.clear_g = slot->zero_gradient && keep.back().data_ptr() == slot->grad.data_ptr();
       jobs.push_back(job);
     }
     run_jobs(jobs);
+    for (std::size_t i = 0; i < dues.size(); ++i)
+      if (dues[i].slot->zero_gradient && !jobs[i].run.clear_g) dues[i].slot->grad.detach().zero_();
     for (std::size_t i = 0; i < dues.size(); ++i)
       if (weights[i].data_ptr() != dues[i].slot->param.data_ptr())
         dues[i].slot->param.detach().copy_(weights[i]);

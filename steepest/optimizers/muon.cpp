@@ -127,6 +127,11 @@ void MuonRule::update(std::span<const Slot<State>> slots, const Options& o, doub
     // way.
     const at::Tensor g = effective_gradient(slot.grad, compute_type(slot.param), factor);
     at::Tensor u = momentum(*slot.state, g, o);
+    if (slot.zero_gradient) {
+      // The look-ahead may be the gradient's own memory.
+      if (u.data_ptr() == slot.grad.data_ptr()) u = u.clone();
+      slot.grad.detach().zero_();
+    }
     auto shape = matrix_shape(slot.param.sizes(), o.higher_dims);
     u = u.reshape(shape);
     batches[{shape, u.scalar_type(), u.device().str()}].push_back(

@@ -26,8 +26,12 @@ struct Slot {
   at::Tensor param;
   at::Tensor grad;
   State* state;
-  std::uint64_t key = 0;  ///< a number of the parameter, for random bits: a hash of its name
+  std::uint64_t key = 0;       ///< a number of the parameter, for random bits: a hash of its name
+  bool zero_gradient = false;  ///< set the gradient to zero once it was read
 };
+
+/// Which way an update runs: through the kernels, or through ATen's operators.
+enum class Path { kPlain, kFused };
 
 /// An update rule. A rule is written once; libtorch optimizers (RuleOptimizer) and members of
 /// steepest::Optimizer both call it.
@@ -42,8 +46,10 @@ struct Slot {
 ///   make_state  allocates state without any other effect: moments zero, step 0
 ///   update      one step for every slot; the gradient counts as grad * factor (loss scale and
 ///   clipping are folded
-///               into it); gradients are never written to; point-wise arithmetic is fp32 (fp64 for
+///               into it); gradients are never written to, but to set
+///               them to zero for slots that say so; point-wise arithmetic is fp32 (fp64 for
 ///               fp64 parameters) with one rounding on store
+///   path        optional: which way the update of a parameter runs; plain where a rule has none
 ///   zero_for_missing  true if a missing gradient counts as zeros; false skips the parameter
 template <class R>
 concept Rule = requires(const at::Tensor& param, const typename R::Options& options,
@@ -62,6 +68,14 @@ template <Rule R>
 at::Tensor gradient_for(const at::Tensor& param, const typename R::Options& options) {
   const at::Tensor& grad = param.grad();
   return grad.defined() || !R::zero_for_missing(options) ? grad : at::zeros_like(param);
+}
+
+template <Rule R>
+Path path_of(const at::Tensor& param) {
+  if constexpr (requires { R::path(param); })
+    return R::path(param);
+  else
+    return Path::kPlain;
 }
 
 template <class State, class Visit>

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "steepest/step/group.h"
+#include "steepest/step/step_result.h"
 
 namespace steepest {
 
@@ -35,9 +36,11 @@ class Member {
   /// what require_gradient throws for one that cannot be applied: the driver asks before it changes
   /// anything.
   virtual void gradients(std::vector<at::Tensor>& grads, std::vector<std::string>& names) const = 0;
-  /// One update; gradients count as grad * factor.
-  virtual void update(double factor) = 0;
+  /// One update; gradients count as grad * factor, and are set to zero afterwards if asked.
+  virtual MemberPaths update(double factor, bool zero_gradients) = 0;
   virtual void zero_grad(bool set_to_none) = 0;
+  /// Takes masters anew from the weights, after these were written to from outside.
+  virtual void reload_masters() = 0;
   /// Makes all state that lazily comes with first gradients; inert.
   virtual void allocate_state() = 0;
   virtual std::vector<NamedState> state() const = 0;

@@ -11,6 +11,7 @@
 #include "steepest/optimizers/gradient_check.h"
 #include "steepest/optimizers/restore_state.h"
 #include "steepest/optimizers/rule.h"
+#include "steepest/precision/stored.h"
 #include "steepest/step/member.h"
 #include "steepest/tensor/bridge.h"
 
@@ -57,8 +58,9 @@ class RuleMember final : public Member {
       }
   }
 
-  void update(double factor) override {
+  MemberPaths update(double factor, bool zero_gradients) override {
     const at::NoGradGuard no_grad;
+    MemberPaths paths{R::kName};
     for (Owned& owned : groups_) {
       const auto& options = options_of(owned.group.options());
       std::vector<Slot<State>> slots;
@@ -66,10 +68,21 @@ class RuleMember final : public Member {
         at::Tensor grad = gradient_for<R>(entry.value, options);
         if (!grad.defined()) continue;
         allocate(entry, options);
-        slots.push_back({entry.value, std::move(grad), &entry.state, entry.key});
+        ++(path_of<R>(entry.value) == Path::kFused ? paths.fused : paths.plain);
+        slots.push_back({entry.value, std::move(grad), &entry.state, entry.key, zero_gradients});
       }
       R::update(slots, options, factor);
     }
+    return paths;
+  }
+
+  void reload_masters() override {
+    if constexpr (requires(State s) { s.master; })
+      for (Owned& owned : groups_)
+        for (Entry& entry : owned.params)
+          if (entry.allocated)
+            entry.state.master =
+                make_master(entry.value, options_of(owned.group.options()).masters);
   }
 
   void zero_grad(bool set_to_none) override {

@@ -4,39 +4,55 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "steepest/base/fields.h"
 
 namespace steepest {
 
-/// What to do with a step whose gradients hold NaN or Inf.
-enum class NonFinitePolicy { kError, kSkip };
+/// What to do with a step whose gradients hold NaN or Inf. Under loss scaling such a step is an
+/// overflow and skipped whatever the policy says.
+enum class NonFinitePolicy { kError, kSkip, kIgnore };
 inline const auto& spellings(NonFinitePolicy) {
   static constexpr Spelling<NonFinitePolicy> kAll[] = {{NonFinitePolicy::kError, "error"},
-                                                       {NonFinitePolicy::kSkip, "skip"}};
+                                                       {NonFinitePolicy::kSkip, "skip"},
+                                                       {NonFinitePolicy::kIgnore, "ignore"}};
   return kAll;
 }
 
-enum class SkipReason { kNone, kNonFinite };
+enum class SkipReason { kNone, kNonFinite, kOverflow, kNormAboveThreshold };
 inline const auto& spellings(SkipReason) {
-  static constexpr Spelling<SkipReason> kAll[] = {{SkipReason::kNone, "none"},
-                                                  {SkipReason::kNonFinite, "non_finite"}};
+  static constexpr Spelling<SkipReason> kAll[] = {
+      {SkipReason::kNone, "none"},
+      {SkipReason::kNonFinite, "non_finite"},
+      {SkipReason::kOverflow, "overflow"},
+      {SkipReason::kNormAboveThreshold, "norm_above_threshold"}};
   return kAll;
 }
+
+/// How many parameters of a member went which way in an update.
+struct MemberPaths {
+  std::string_view rule;
+  std::int64_t fused = 0;  ///< through the kernels
+  std::int64_t plain = 0;  ///< through ATen's operators
+};
 
 /// What a step did. A step that was not applied changed nothing: no weight, moment or counter.
 struct StepResult {
   bool applied = false;
   SkipReason reason = SkipReason::kNone;
-  double grad_norm = 0;      ///< global L2 norm before clipping; NaN or Inf when a gradient is
+  double grad_norm = 0;      ///< global L2 norm, unscaled, before clipping; NaN or Inf when a
+                             ///< gradient is
   double max_norm = 0;       ///< the limit in force, 0: none
-  double clip_factor = 1;    ///< what gradients were multiplied by
+  double clip_factor = 1;    ///< what gradients were multiplied by to keep it
+  double loss_scale = 1;     ///< that the gradients came with
   std::int64_t zeros = 0;    ///< gradient values that are exactly 0
   std::int64_t step = 0;     ///< updates applied so far, this one included
   std::int64_t skipped = 0;  ///< steps thrown away so far, this one included
   std::optional<std::string> first_non_finite;  ///< first parameter whose gradient is not finite
+  std::vector<MemberPaths> paths;               ///< of an applied step, a member each
 
-  /// One line for logs: "step 12 applied: norm 3.2 clipped to 1 (factor 0.31)".
+  /// One line for logs: "step 12 applied: gradient norm 3.2 clipped to 1 (factor 0.31)".
   std::string text() const;
 };
 

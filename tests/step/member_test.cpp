@@ -49,7 +49,7 @@ TEST(Member, AMissingGradientTouchesNothing) {
   at::Tensor a = param({2}), b = param({2});
   auto member = member_of(AdamWOptions{.lr = 0.1, .weight_decay = 0.5}, {{"a", a}, {"b", b}});
   a.mutable_grad() = at::ones({2}, at::kDouble);
-  member->update(1);
+  member->update(1, false);
   EXPECT_NE(a[0].item<double>(), 1.0);
   EXPECT_EQ(b[0].item<double>(), 1.0);
   for (const NamedState& each : member->state()) EXPECT_EQ(each.param, "a");
@@ -59,7 +59,7 @@ TEST(Member, FoldsTheFactorIntoTheGradient) {
   at::Tensor a = param({1});
   auto member = member_of(SGDOptions{.lr = 1}, {{"a", a}});
   a.mutable_grad() = at::full({1}, 10.0, at::kDouble);
-  member->update(0.1);
+  member->update(0.1, false);
   EXPECT_NEAR(a.item<double>(), 0.0, 1e-12);
   EXPECT_EQ(a.grad().item<double>(), 10.0);  // the caller's gradient stays
 }
@@ -69,7 +69,7 @@ TEST(Member, StateComesAndGoesByName) {
   auto member = member_of(AdamWOptions{.lr = 0.1}, {{"a", a}, {"b", b}});
   a.mutable_grad() = at::full({2}, 2.0, at::kDouble);
   b.mutable_grad() = at::full({2}, 3.0, at::kDouble);
-  member->update(1);
+  member->update(1, false);
   std::map<std::string, at::Tensor> saved;
   for (const NamedState& each : member->state())
     saved[each.param + "/" + each.key] =
@@ -130,7 +130,7 @@ TEST(Member, KeepsStepCountsBeyondTwoToThe24) {
   };
   member->load_state(source);
   a.mutable_grad() = at::ones({1}, at::kDouble);
-  member->update(1);
+  member->update(1, false);
   EXPECT_EQ(member->state().front().step, 16'777'217);
 }
 
