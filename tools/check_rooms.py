@@ -15,7 +15,7 @@ PURE_ROOMS = {"base", "kernels", "schedule", "checkpoint", "recipe"}
 # In rooms that hold both, files that libtorch may not enter.
 PURE_FILES = re.compile(
     r"optimizers/(\w+_options|catalogue)\.(h|cpp)$|linalg/(coefficient_sets|ns_enums)\.(h|cpp)$|"
-    r"precision/(storage)\.(h|cpp)$|"
+    r"precision/(storage|loss_scale_config)\.(h|cpp)$|"
     r"params/(param_info|state_piece)\.(h|cpp)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 TORCH = re.compile(r"^(torch|ATen|c10)/")

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "steepest/base/nearest.h"
+#include "steepest/tensor/bridge.h"
 
 namespace steepest {
 namespace {
@@ -178,6 +179,25 @@ std::unique_ptr<Optimizer> build_optimizer(const OptimizerConfig& config, const 
   validate(config, "optimizer");
   const auto infos = params.infos();
   return std::make_unique<Optimizer>(params, plan_groups(config, groups, infos), policy);
+}
+
+std::unique_ptr<Optimizer> build_optimizer(const OptimizerConfig& config, const ParamSet& params,
+                                           StepPolicy policy, const std::vector<GroupRule>& groups,
+                                           const PrecisionConfig& precision, std::int64_t seed) {
+  validate(config, "optimizer");
+  validate(precision, "precision");
+  for (const Param& each : params)
+    if (each.info.trainable && to_dtype(each.value.scalar_type()) != precision.weights)
+      throw DtypeError(
+          {.what = fmt::format("parameter {} is {}, and precision.weights is {}", each.info.name,
+                               name(to_dtype(each.value.scalar_type())), name(precision.weights)),
+           .why = "masters and rounding depend on it",
+           .remedy = "convert the model, or say what it is"});
+  const auto infos = params.infos();
+  std::vector<GroupPlan> plans = plan_groups(config, groups, infos);
+  for (GroupPlan& each : plans) precision.apply(each.options, seed);
+  policy.loss_scale = precision.loss_scale;
+  return std::make_unique<Optimizer>(params, std::move(plans), policy);
 }
 
 }  // namespace steepest

@@ -10,6 +10,7 @@
 #include "steepest/checkpoint/checkpoint.h"
 #include "steepest/params/param_set.h"
 #include "steepest/recipe/optimizer_config.h"
+#include "steepest/recipe/precision_config.h"
 #include "steepest/step/lr_scheduler.h"
 #include "steepest/step/step_driver.h"
 
@@ -94,6 +95,12 @@ class Optimizer : public Scheduled {
 std::unique_ptr<Optimizer> build_optimizer(const OptimizerConfig& config, const ParamSet& params,
                                            const StepPolicy& policy = {},
                                            const std::vector<GroupRule>& groups = {});
+/// The same, with a recipe's `precision` over every group's storage and its loss scale in the
+/// policy; `seed` is of stochastic rounding. DtypeError: the parameters are not what `weights`
+/// says.
+std::unique_ptr<Optimizer> build_optimizer(const OptimizerConfig& config, const ParamSet& params,
+                                           StepPolicy policy, const std::vector<GroupRule>& groups,
+                                           const PrecisionConfig& precision, std::int64_t seed);
 /// The same from a recipe's optimizer section as YAML text ("_target_: muon\nlr: 0.02").
 std::unique_ptr<Optimizer> build_optimizer_from_yaml(std::string_view section,
                                                      const ParamSet& params,

@@ -22,13 +22,6 @@ struct SavedScale {
 
 }  // namespace
 
-void LossScaleConfig::check(const LossScaleConfig& o, Rules& rules) {
-  rules.require(!(o.min_loss_scale > o.initial_loss_scale), "min_loss_scale", o.min_loss_scale,
-                "at most initial_loss_scale");
-  rules.require(!(o.max_loss_scale < o.initial_loss_scale), "max_loss_scale", o.max_loss_scale,
-                "at least initial_loss_scale");
-}
-
 LossScaler::LossScaler(const LossScaleConfig& config)
     : config_(config), hysteresis_tracker_(config.hysteresis) {
   validate(config, "loss_scale");

@@ -75,27 +75,9 @@ void read_groups(const Json& root, Recipe& recipe, Rules& all) {
 
 /// What this version does not do is refused, not passed over in silence.
 void read_limits(const Json& root, Recipe& recipe, Rules& all) {
-  for (const char* section : {"precision", "distributed"})
-    if (root.contains(section) && !root[section].is_null() && !root[section].is_object())
-      internal::wrong_type(root[section], "a map of options", section, all);
-  static constexpr std::string_view kPrecision[] = {"weights", "gradients", "masters", "states",
-                                                    "loss_scale"};
-  if (root.contains("precision") && root["precision"].is_object())
-    for (const auto& [key, value] : root["precision"].items()) {
-      if (std::ranges::find(kPrecision, key) == std::end(kPrecision)) {
-        Rules rules("precision");
-        internal::unknown_key(key, kPrecision, rules);
-        all.take(rules);
-        continue;
-      }
-      const auto dtype =
-          value.is_string() ? parse_spelling<Dtype>(value.get<std::string>()) : std::nullopt;
-      if (!value.is_null() && dtype != Dtype::kFloat32)
-        all.fail({.what = fmt::format("precision.{} is {}", key,
-                                      value.dump(-1, ' ', false, Json::error_handler_t::replace)),
-                  .why = "this version trains in float32",
-                  .remedy = "say float32, or leave the section out"});
-    }
+  if (root.contains("distributed") && !root["distributed"].is_null() &&
+      !root["distributed"].is_object())
+    internal::wrong_type(root["distributed"], "a map of options", "distributed", all);
   if (root.contains("distributed") && root["distributed"].is_object())
     for (const auto& [key, value] : root["distributed"].items()) {
       const bool nothing = value.is_null() || value == "none" || value == false || value == 1;
@@ -167,6 +149,11 @@ Recipe read_recipe(const YamlDocument& document) {
     read_section(root, "step_scheduler", recipe.step_scheduler, all, recipe.warnings);
     read_section(root, "clip_grad_norm", recipe.clip_grad_norm, all, recipe.warnings);
     read_section(root, "checkpoint", recipe.checkpoint, all, recipe.warnings);
+    if (root.contains("precision") && !root["precision"].is_null()) {
+      Rules rules("precision");
+      recipe.precision = read_precision(root["precision"], rules);
+      all.take(rules);
+    }
     read_limits(root, recipe, all);
     if (root.contains("lr_scheduler") && !root["lr_scheduler"].is_null()) {
       recipe.lr_scheduler.emplace();

@@ -10,6 +10,7 @@
 
 #include "steepest/recipe/lr_scheduler_config.h"
 #include "steepest/recipe/optimizer_config.h"
+#include "steepest/recipe/precision_config.h"
 
 namespace steepest {
 
@@ -113,7 +114,8 @@ struct Recipe {
   StepSchedulerConfig step_scheduler;
   ClipGradNormConfig clip_grad_norm;
   CheckpointConfig checkpoint;
-  std::vector<std::string> warnings;  ///< sections of others that were passed over
+  std::optional<PrecisionConfig> precision;  ///< unset: float32 throughout
+  std::vector<std::string> warnings;         ///< sections of others that were passed over
   /// Where it was read and the line of every key and item ("groups[0]" -> 12), for messages; empty
   /// for one that was made by hand.
   std::string source;

@@ -62,6 +62,7 @@ std::string write_recipe(const Recipe& recipe) {
   root["step_scheduler"] = write_fields(recipe.step_scheduler);
   root["clip_grad_norm"] = write_fields(recipe.clip_grad_norm);
   root["checkpoint"] = write_fields(recipe.checkpoint);
+  if (recipe.precision) root["precision"] = write_precision(*recipe.precision);
   YAML::Emitter out;
   emit(out, root);
   return std::string(out.c_str()) + "\n";

@@ -70,7 +70,7 @@ class Run {
           for (Group* group : each.member->groups())
             group->schedule_lr(file_.lr[static_cast<std::size_t>(step) - 1]);
         for (const std::string& name : each.target.params) feed(each.target, step, name);
-        each.member->update(1.0);
+        each.member->update(1.0, /*zero_gradients=*/false);
       }
       for (const auto& [name, value] : params_) {
         const std::string where = fmt::format("param/{}/{}", step, name);

@@ -48,6 +48,12 @@ std::string last_val(const std::vector<StepMetrics>& metrics) {
   return "";
 }
 
+std::int64_t last_skipped(const std::vector<StepMetrics>& metrics) {
+  for (auto line = metrics.rbegin(); line != metrics.rend(); ++line)
+    if (line->skipped) return *line->skipped;
+  return 0;
+}
+
 /// Where the vertical axis ends: the first steps' losses would leave the rest of the picture to a
 /// flat line.
 std::string top_of(const std::vector<Curve>& curves) {
@@ -68,6 +74,7 @@ std::string top_of(const std::vector<Curve>& curves) {
 std::string curves_script(const std::vector<Curve>& curves, const std::string& terminal,
                           const fs::path& output) {
   std::string script, plots;
+  bool scaled = false;
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const auto& [name, metrics] = curves[i];
     const auto& [strong, pale] = kColours[i % kColours.size()];
@@ -76,6 +83,15 @@ std::string curves_script(const std::vector<Curve>& curves, const std::string& t
       script += data_block(train, metrics, &StepMetrics::loss);
       plots += fmt::format("{}${} using 1:2 with lines lw 1 lc rgb '{}' title {}",
                            plots.empty() ? "" : ", ", train, pale, quoted(name + " training"));
+    }
+    if (holds(metrics, &StepMetrics::loss_scale)) {
+      const std::string scale = fmt::format("scale{}", i);
+      script += data_block(scale, metrics, &StepMetrics::loss_scale);
+      plots += fmt::format(
+          "{}${} using 1:2 axes x1y2 with steps lw 1 dt 2 lc rgb '{}' title {}",
+          plots.empty() ? "" : ", ", scale, strong,
+          quoted(fmt::format("{} loss scale, {} skipped (right)", name, last_skipped(metrics))));
+      scaled = true;
     }
     if (holds(metrics, &StepMetrics::val_loss)) {
       script += data_block(val, metrics, &StepMetrics::val_loss);
@@ -94,6 +110,7 @@ std::string curves_script(const std::vector<Curve>& curves, const std::string& t
       "'#D0D0D0'\n"
       "set border 3\nset tics nomirror\nset key top right\n";
   script += "set yrange [*:" + top_of(curves) + "]\n";
+  if (scaled) script += "set y2label 'loss scale'\nset logscale y2 2\nset y2tics\nset border 11\n";
   return script + "plot " + plots + "\n";
 }
 

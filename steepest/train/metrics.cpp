@@ -51,6 +51,7 @@ Json StepMetrics::to_json() const {
   put(line, "tokens_per_second", tokens_per_second);
   put(line, "optimizer_ms", optimizer_ms);
   put(line, "skipped", skipped);
+  put(line, "loss_scale", loss_scale);
   put(line, "val_loss", val_loss);
   return line;
 }
@@ -66,6 +67,7 @@ StepMetrics StepMetrics::from_json(const Json& line) {
   take(line, "tokens_per_second", metrics.tokens_per_second);
   take(line, "optimizer_ms", metrics.optimizer_ms);
   take(line, "skipped", metrics.skipped);
+  take(line, "loss_scale", metrics.loss_scale);
   take(line, "val_loss", metrics.val_loss);
   return metrics;
 }

@@ -20,8 +20,9 @@ struct StepMetrics {
   std::optional<double> grad_norm = {};    ///< before clipping
   std::optional<double> tokens_per_second =
       {};  ///< since the line before, evaluations and checkpoints left out
-  std::optional<double> optimizer_ms = {};  ///< an update, mean since the line before
-  std::optional<std::int64_t> skipped = {};
+  std::optional<double> optimizer_ms = {};   ///< an update, mean since the line before
+  std::optional<std::int64_t> skipped = {};  ///< updates thrown away so far
+  std::optional<double> loss_scale = {};     ///< that update's, under loss scaling
   std::optional<double> val_loss = {};
 
   /// Keys in a fixed order, those without a value left out.

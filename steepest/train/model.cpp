@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "steepest/base/random.h"
+#include "steepest/tensor/bridge.h"
 
 namespace steepest::train {
 namespace {
@@ -15,6 +16,13 @@ constexpr double kNormEps = 1e-5;
 /// Streams of CounterRandom below this belong to data and sampling; parameter i takes kInitStream +
 /// i.
 constexpr std::uint64_t kInitStream = std::uint64_t{1} << 32;
+
+/// A weight as the arithmetic wants it.
+torch::Tensor wide(const torch::Tensor& weight) { return weight.to(torch::kFloat); }
+
+torch::Tensor through(const torch::nn::Linear& layer, const torch::Tensor& x) {
+  return torch::linear(x, wide(layer->weight));
+}
 
 torch::nn::Linear linear(std::int64_t in, std::int64_t out) {
   return torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(false));
@@ -26,7 +34,7 @@ struct RMSNormImpl : torch::nn::Module {
     weight = register_parameter("weight", torch::ones({width}));
   }
   torch::Tensor forward(const torch::Tensor& x) {
-    return at::rms_norm(x, {weight.size(0)}, weight, kNormEps);
+    return at::rms_norm(x, {weight.size(0)}, wide(weight), kNormEps);
   }
   torch::Tensor weight;
 };
@@ -41,10 +49,10 @@ struct AttentionImpl : torch::nn::Module {
     const auto batch = x.size(0), time = x.size(1), width = x.size(2);
     // [batch, time, 3, heads, width / heads] -> three of [batch, heads, time, width / heads]
     const auto parts =
-        qkv->forward(x).view({batch, time, 3, heads, width / heads}).permute({2, 0, 3, 1, 4});
+        through(qkv, x).view({batch, time, 3, heads, width / heads}).permute({2, 0, 3, 1, 4});
     const auto mixed = at::scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, 0.0,
                                                         /*is_causal=*/true);
-    return proj->forward(mixed.transpose(1, 2).reshape({batch, time, width}));
+    return through(proj, mixed.transpose(1, 2).reshape({batch, time, width}));
   }
   std::int64_t heads;
   torch::nn::Linear qkv = nullptr, proj = nullptr;
@@ -57,7 +65,7 @@ struct MlpImpl : torch::nn::Module {
     down = register_module("down", linear(4 * width, width));
   }
   torch::Tensor forward(const torch::Tensor& x) {
-    return down->forward(at::gelu(up->forward(x), "tanh"));
+    return through(down, at::gelu(through(up, x), "tanh"));
   }
   torch::nn::Linear up = nullptr, down = nullptr;
 };
@@ -128,9 +136,10 @@ struct Gpt::Module : torch::nn::Module {
     lm_head = register_module("lm_head", linear(c.width, kVocabulary));
   }
   torch::Tensor forward(const torch::Tensor& tokens) {
-    auto x = wte->forward(tokens) + wpe->weight.narrow(0, 0, tokens.size(1));
+    auto x = torch::embedding(wide(wte->weight), tokens) +
+             wide(wpe->weight).narrow(0, 0, tokens.size(1));
     for (auto& block : order) x = block->forward(x);
-    return lm_head->forward(norm->forward(x));
+    return through(lm_head, norm->forward(x));
   }
   torch::nn::Embedding wte = nullptr, wpe = nullptr;
   torch::nn::ModuleList blocks = nullptr;
@@ -139,10 +148,15 @@ struct Gpt::Module : torch::nn::Module {
   torch::nn::Linear lm_head = nullptr;
 };
 
-Gpt::Gpt(const ModelConfig& config, std::uint64_t seed) : config_(config) {
+Gpt::Gpt(const ModelConfig& config, std::uint64_t seed, Dtype weights, Dtype gradients)
+    : config_(config) {
   validate(config, "model");
   module_ = std::make_shared<Module>(config);
   initialize(*module_, config.layers, seed);
+  if (weights != Dtype::kFloat32) module_->to(to_scalar_type(weights));
+  if (gradients != weights)
+    for (const torch::Tensor& each : module_->parameters())
+      each.set_grad_dtype(to_scalar_type(gradients));
   params_ = ParamSet::from(*module_);
 }
 Gpt::~Gpt() = default;

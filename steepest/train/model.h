@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "steepest/base/dtype.h"
 #include "steepest/params/param_set.h"
 #include "steepest/recipe/recipe.h"
 
@@ -22,10 +23,14 @@ inline constexpr std::int64_t kVocabulary = 256;
 ///           norm.weight, lm_head.weight
 /// Start     hidden matrices normal with 0.5 / sqrt(columns), attn.proj and mlp.down further over
 ///           sqrt(2 * layers); embeddings, positions and output normal with 0.02; gains 1.
-///           A pure function of the seed, the parameter and the element.
+///           A pure function of the seed, the parameter and the element; 16-bit weights are these,
+///           rounded.
+/// Arithmetic is fp32 whatever the weights are kept as: 16-bit weights are widened where they are
+/// used, and their gradients come back in `gradients`.
 class Gpt {
  public:
-  Gpt(const ModelConfig& config, std::uint64_t seed);
+  Gpt(const ModelConfig& config, std::uint64_t seed, Dtype weights = Dtype::kFloat32,
+      Dtype gradients = Dtype::kFloat32);
   ~Gpt();
   Gpt(Gpt&&) noexcept;
   Gpt& operator=(Gpt&&) noexcept;

@@ -78,11 +78,16 @@ struct Outputs {
   EventFile events;
 };
 
+PrecisionConfig precision_of(const Recipe& recipe) {
+  return recipe.precision.value_or(PrecisionConfig{});
+}
+
 /// The recipe's optimizer; its errors name the recipe's lines.
 std::unique_ptr<Optimizer> build(const Recipe& recipe, const ParamSet& params) {
   try {
     return build_optimizer(recipe.optimizer, params,
-                           StepPolicy{.max_norm = recipe.clip_grad_norm.max_norm}, recipe.groups);
+                           StepPolicy{.max_norm = recipe.clip_grad_norm.max_norm}, recipe.groups,
+                           precision_of(recipe), recipe.seed);
   } catch (const ConfigError& error) {
     throw located(error, recipe);
   }
@@ -138,7 +143,8 @@ Run::Run(const TrainRequest& request)
       plan_(request.recipe.step_scheduler),
       progress_(request.progress != nullptr ? *request.progress : silent_),
       data_(TextData::load(recipe_.dataset, recipe_.model.context)),
-      model_(recipe_.model, static_cast<std::uint64_t>(recipe_.seed)),
+      model_(recipe_.model, static_cast<std::uint64_t>(recipe_.seed), precision_of(recipe_).weights,
+             precision_of(recipe_).gradient_dtype()),
       optimizer_(build(recipe_, model_.params())),
       scheduler_(recipe_.lr_scheduler
                      ? recipe_.lr_scheduler->build(*optimizer_, {.max_steps = plan_.max_steps})
@@ -279,7 +285,7 @@ double Run::forward_backward(std::int64_t first, std::int64_t count) {
     if (count != global) loss = loss.mul(static_cast<double>(count) / static_cast<double>(global));
   }
   const Timed timed(times_.backward);
-  loss.backward();
+  optimizer_->scaled(loss).backward();
   return loss.item<double>();
 }
 
@@ -309,6 +315,8 @@ void Run::log_line(bool with_update) {
     line.tokens_per_second = static_cast<double>(tokens_here_ - tokens_at_line_) / seconds;
     line.optimizer_ms = 1000 * (times_.optimizer - times_at_line_.optimizer) / steps;
     line.skipped = result_.skipped;
+    if (optimizer_->policy().loss_scale.mode != LossScaling::kNone)
+      line.loss_scale = result_.loss_scale;
   }
   line.val_loss = std::exchange(val_loss_, std::nullopt);
   out_->metrics.append(line);

@@ -118,12 +118,6 @@ TEST(Recipe, RefusesWhatThisVersionDoesNotDo) {
   EXPECT_ERROR(ConfigError, read("distributed: {optimizer: zero1}"),
                "r.yaml:1: distributed.optimizer is \"zero1\"; this version trains in one process; "
                "say none, or leave the section out");
-  EXPECT_ERROR(ConfigError, read("precision: {weights: bfloat16}"),
-               "r.yaml:1: precision.weights is \"bfloat16\"; this version trains in float32; say "
-               "float32, or leave the section out");
-  EXPECT_ERROR(ConfigError, read("precision: {weights: \"\xff\"}"),
-               "r.yaml:1: precision.weights is \"\xEF\xBF\xBD\"; this version trains in float32; "
-               "say float32, or leave the section out");
   EXPECT_ERROR(ConfigError, read("precision: bfloat16"),
                "r.yaml:1: precision is the text 'bfloat16'; it must be a map of options");
   EXPECT_NO_THROW(read("distributed: {optimizer: none}\nprecision: {weights: float32}"));
