@@ -304,6 +304,40 @@ TEST_F(Training, ResumeRefusesAnotherRecipeOrText) {
   }
 }
 
+TEST_F(Training, EveryPrecisionResumesBitForBit) {
+  int number = 0;
+  for (const char* precision :
+       {"{weights: bfloat16}", "{weights: bfloat16, masters: remainder}",
+        "{weights: bfloat16, masters: 24bit, states: int8}",
+        "{weights: bfloat16, stochastic_rounding: true, states: bfloat16}",
+        "{weights: float16, masters: 32bit, states: float8, initial_loss_scale: 1024}"}) {
+    const std::vector<std::string> settings{std::string("precision=") + precision};
+    const std::string whole = "whole" + std::to_string(++number),
+                      cut = "cut" + std::to_string(number);
+    train(request(whole, settings));
+    EXPECT_EQ(stopped_after(request(cut, settings), 3).outcome, Outcome::kStopped) << precision;
+    auto again = request(cut, settings);
+    again.resume = true;
+    EXPECT_EQ(train(again).outcome, Outcome::kFinished) << precision;
+    expect_same_end(whole, cut);
+    EXPECT_LT(*read_metrics(run(whole) / "metrics.jsonl").back().val_loss, 5.6) << precision;
+  }
+}
+
+TEST_F(Training, OverflowsAreSkippedAndTheLossScaleFollows) {
+  // 2^40 times any gradient is beyond fp16: the scale falls until it fits.
+  const auto summary = train(
+      request("run", {"precision={weights: float16, initial_loss_scale: 1099511627776, "
+                      "max_loss_scale: 1099511627776, backoff_factor: 0.0001, hysteresis: 1}"}));
+  EXPECT_EQ(summary.outcome, Outcome::kFinished);
+  const auto lines = read_metrics(run("run") / "metrics.jsonl");
+  EXPECT_EQ(lines[1].loss_scale, 1099511627776);
+  EXPECT_EQ(lines[1].skipped, 1);
+  EXPECT_LT(*lines.back().loss_scale, 1099511627776);
+  EXPECT_LT(*lines.back().skipped, kSteps);
+  EXPECT_THAT(slurp(run("run") / "curves.svg"), HasSubstr("loss scale"));
+}
+
 TEST_F(Training, RefusesAFolderThatHoldsARun) {
   train(request("run"));
   EXPECT_THROW(train(request("run")), ConfigError);
