@@ -75,6 +75,10 @@ void encode_fp16_error16(const float* from, std::uint16_t* narrow, std::int16_t*
 ///   linear (signed):    code = floor(127 x/s + 0.5);  x = code/127 fp32(fp16 s)
 ///   sqrt (x >= 0):      r = sqrt(x); s = max(max r, 1e-12); code = floor(255 r/s + 0.5)
 ///                       x = (code/255 fp32(fp16 s))^2
+/// Codes are those of the formulas taken step by step. Decoding folds constants, so that an element
+/// costs one division at most, and may be two fp32 ulps off the formulas:
+///   softsign   x = (code / (254 - |code|)) s      linear  x = code (s / 127)
+///   sqrt       x = (code (s / 255))^2
 /// The sqrt code is kept at 1 or more where x > 0 unless `published`: as published it rounds to 0
 /// where the softsign code of the momentum does not, and m / (sqrt(v) + eps) explodes.
 void decode_softsign8(const std::int8_t* code, const std::uint16_t* scales, float* to,

@@ -25,18 +25,19 @@ using U8 = hn::Rebind<std::uint8_t, F>;
 /// Blocks whose scales are worked out together, by vectors.
 constexpr std::size_t kAtOnce = 16;
 
-// y = code / 127;  x = y / (2 - |y|) s
+// With y = code / 127:  x = y / (2 - |y|) s = code / (254 - |code|) s
 struct Softsign {
   using Code = std::int8_t;
+  /// What is multiplied with in a block of scale s.
+  static float Decoding(float s) { return s; }
   static HWY_INLINE VF Magnitude(VF x) { return hn::Abs(x); }
   static HWY_INLINE VF Decode(const Code* code, VF s) {
     const F d;
-    const VF y =
-        hn::Div(hn::ConvertTo(d, hn::PromoteTo(I(), hn::LoadU(I8(), code))), hn::Set(d, 127.0f));
-    return hn::Mul(hn::Div(y, hn::Sub(hn::Set(d, 2.0f), hn::Abs(y))), s);
+    const VF q = hn::ConvertTo(d, hn::PromoteTo(I(), hn::LoadU(I8(), code)));
+    return hn::Mul(hn::Div(q, hn::Sub(hn::Set(d, 254.0f), hn::Abs(q))), s);
   }
   // n = x / s;  y = 2 n / (1 + |n|);  code = floor(127 y + 0.5)
-  static HWY_INLINE void Encode(VF x, VF s, Code* code) {
+  static HWY_INLINE void Encode(VF x, VF, VF s, Code* code) {
     const F d;
     const VF n = hn::Div(x, s);
     const VF y = hn::Div(hn::Add(n, n), hn::Add(hn::Set(d, 1.0f), hn::Abs(n)));
@@ -45,39 +46,35 @@ struct Softsign {
   }
 };
 
-// x = code / 127 s;  code = floor(127 x / s + 0.5)
+// x = code (s / 127);  code = floor(127 (x / s) + 0.5)
 struct Linear {
   using Code = std::int8_t;
+  static float Decoding(float s) { return s / 127; }
   static HWY_INLINE VF Magnitude(VF x) { return hn::Abs(x); }
-  static HWY_INLINE VF Decode(const Code* code, VF s) {
-    const F d;
-    const VF y =
-        hn::Div(hn::ConvertTo(d, hn::PromoteTo(I(), hn::LoadU(I8(), code))), hn::Set(d, 127.0f));
-    return hn::Mul(y, s);
+  static HWY_INLINE VF Decode(const Code* code, VF step) {
+    return hn::Mul(hn::ConvertTo(F(), hn::PromoteTo(I(), hn::LoadU(I8(), code))), step);
   }
-  static HWY_INLINE void Encode(VF x, VF s, Code* code) {
+  static HWY_INLINE void Encode(VF x, VF, VF s, Code* code) {
     const F d;
     const VF q = hn::Floor(hn::Add(hn::Mul(hn::Div(x, s), hn::Set(d, 127.0f)), hn::Set(d, 0.5f)));
     hn::StoreU(hn::DemoteTo(I8(), hn::ConvertTo(I(), q)), I8(), code);
   }
 };
 
-// x = (code / 255 s)^2;  r = sqrt(x);  code = floor(255 r / s + 0.5), kept at 1 or more where x > 0
+// x = (code (s / 255))^2;  r = sqrt(x);  code = floor(255 r / s + 0.5), kept at 1 or more where x >
+// 0
 template <bool kPublished>
 struct Sqrt {
   using Code = std::uint8_t;
+  static float Decoding(float s) { return s / 255; }
   static HWY_INLINE VF Magnitude(VF x) { return hn::Sqrt(x); }
-  static HWY_INLINE VF Decode(const Code* code, VF s) {
-    const F d;
-    const VF y =
-        hn::Div(hn::ConvertTo(d, hn::PromoteTo(I(), hn::LoadU(U8(), code))), hn::Set(d, 255.0f));
-    const VF r = hn::Mul(y, s);
+  static HWY_INLINE VF Decode(const Code* code, VF step) {
+    const VF r = hn::Mul(hn::ConvertTo(F(), hn::PromoteTo(I(), hn::LoadU(U8(), code))), step);
     return hn::Mul(r, r);
   }
-  static HWY_INLINE void Encode(VF x, VF s, Code* code) {
+  static HWY_INLINE void Encode(VF x, VF r, VF s, Code* code) {
     const F d;
-    VF q =
-        hn::Floor(hn::Add(hn::Div(hn::Mul(hn::Set(d, 255.0f), hn::Sqrt(x)), s), hn::Set(d, 0.5f)));
+    VF q = hn::Floor(hn::Add(hn::Div(hn::Mul(hn::Set(d, 255.0f), r), s), hn::Set(d, 0.5f)));
     if (!kPublished) q = hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Max(q, hn::Set(d, 1.0f)), q);
     hn::StoreU(hn::DemoteTo(U8(), hn::ConvertTo(I(), q)), U8(), code);
   }
@@ -94,7 +91,7 @@ void DecodeBlocks(const typename Codec::Code* code, const std::uint16_t* scales,
     const std::size_t count = std::min(kAtOnce, blocks - done);
     decode_fp16(scales + done, wide, count);
     for (std::size_t b = 0; b < count; ++b) {
-      const VF s = hn::Set(d, wide[b]);
+      const VF s = hn::Set(d, Codec::Decoding(wide[b]));
       for (std::size_t i = 0; i < kBlock; i += lanes) {
         const std::size_t at = (done + b) * kBlock + i;
         hn::StoreU(Codec::Decode(code + at, s), d, to + at);
@@ -110,14 +107,17 @@ void EncodeBlocks(const float* from, typename Codec::Code* code, std::uint16_t* 
   const I di;
   const std::size_t lanes = hn::Lanes(d);
   float largest[kAtOnce];
+  HWY_ALIGN float magnitudes[kAtOnce * kBlock];
   for (std::size_t done = 0; done < blocks; done += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, blocks - done);
     for (std::size_t b = 0; b < count; ++b) {
       // Bits of numbers >= 0 are ordered as the numbers, Inf and NaN above all.
       VI most = hn::Zero(di);
-      for (std::size_t i = 0; i < kBlock; i += lanes)
-        most = hn::Max(
-            most, hn::BitCast(di, Codec::Magnitude(hn::LoadU(d, from + (done + b) * kBlock + i))));
+      for (std::size_t i = 0; i < kBlock; i += lanes) {
+        const VF magnitude = Codec::Magnitude(hn::LoadU(d, from + (done + b) * kBlock + i));
+        hn::StoreU(magnitude, d, magnitudes + b * kBlock + i);
+        most = hn::Max(most, hn::BitCast(di, magnitude));
+      }
       const std::int32_t bits = hn::GetLane(hn::MaxOfLanes(di, most));
       std::memcpy(&largest[b], &bits, sizeof bits);
       largest[b] = std::isfinite(largest[b]) ? std::max(largest[b], 1e-12f)
@@ -132,7 +132,8 @@ void EncodeBlocks(const float* from, typename Codec::Code* code, std::uint16_t* 
       }
       const VF s = hn::Set(d, largest[b]);
       for (std::size_t i = 0; i < kBlock; i += lanes)
-        Codec::Encode(hn::LoadU(d, from + at + i), s, code + at + i);
+        Codec::Encode(hn::LoadU(d, from + at + i), hn::LoadU(d, magnitudes + b * kBlock + i), s,
+                      code + at + i);
     }
   }
 }

@@ -7,6 +7,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "steepest/kernels/statistics.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -22,19 +23,34 @@ constexpr std::size_t kSums = 32;
 /// fused multiply-add and two steps give the same bits. Returns the zeros.
 std::size_t AddSquares(const float* from, std::size_t rounds, double* sums) {
   const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> df;
-  constexpr std::size_t kVectors = kSums / hn::MaxLanes(d);
+  const hn::ScalableTag<float> df;
+  constexpr std::size_t kLanes = hn::MaxLanes(d), kVectors = kSums / kLanes;
   hn::Vec<decltype(d)> sum[kVectors];
-  for (std::size_t k = 0; k < kVectors; ++k) sum[k] = hn::LoadU(d, sums + k * hn::MaxLanes(d));
+  for (std::size_t k = 0; k < kVectors; ++k) sum[k] = hn::LoadU(d, sums + k * kLanes);
+  const auto add = [&](auto& total, auto narrow) {
+    const auto x = hn::PromoteTo(d, narrow);
+    total = hn::MulAdd(x, x, total);
+  };
   std::size_t zeros = 0;
-  for (std::size_t r = 0; r < rounds; ++r, from += kSums)
+  for (std::size_t r = 0; r < rounds; ++r, from += kSums) {
+    hwy::Prefetch(from + 1024);
+#if HWY_TARGET == HWY_SCALAR
     for (std::size_t k = 0; k < kVectors; ++k) {
-      const auto narrow = hn::LoadU(df, from + k * hn::MaxLanes(d));
+      const auto narrow = hn::LoadU(df, from + k);
       zeros += hn::CountTrue(df, hn::Eq(narrow, hn::Zero(df)));
-      const auto x = hn::PromoteTo(d, narrow);
-      sum[k] = hn::MulAdd(x, x, sum[k]);
+      add(sum[k], narrow);
     }
-  for (std::size_t k = 0; k < kVectors; ++k) hn::StoreU(sum[k], d, sums + k * hn::MaxLanes(d));
+#else
+    const hn::Half<decltype(df)> dh;
+    for (std::size_t k = 0; k < kVectors; k += 2) {
+      const auto narrow = hn::LoadU(df, from + k * kLanes);
+      zeros += hn::CountTrue(df, hn::Eq(narrow, hn::Zero(df)));
+      add(sum[k], hn::LowerHalf(dh, narrow));
+      add(sum[k + 1], hn::UpperHalf(dh, narrow));
+    }
+#endif
+  }
+  for (std::size_t k = 0; k < kVectors; ++k) hn::StoreU(sum[k], d, sums + k * kLanes);
   return zeros;
 }
 

@@ -96,20 +96,22 @@ TEST(CodecsBlocks, EveryInstructionSetAndLengthGivesTheFormulas) {
       for (std::size_t i = 0; i < n; ++i) {
         float s;
         decode_fp16(&soft_scale[i / 32], &s, 1);
-        const float y = static_cast<float>(soft[i]) / 127;
-        ASSERT_EQ(back[i], y / (2 - std::abs(y)) * s) << target << ' ' << i;
+        const auto q = static_cast<float>(soft[i]);
+        ASSERT_EQ(back[i], q / (254 - std::abs(q)) * s) << target << ' ' << i;
+        const float y = q / 127, by_step = y / (2 - std::abs(y)) * s;
+        ASSERT_NEAR(back[i], by_step, 2.4e-7 * std::abs(by_step)) << target << ' ' << i;
       }
       decode_linear8(linear.data(), linear_scale.data(), back.data(), n);
       for (std::size_t i = 0; i < n; ++i) {
         float s;
         decode_fp16(&linear_scale[i / 32], &s, 1);
-        ASSERT_EQ(back[i], static_cast<float>(linear[i]) / 127 * s) << target << ' ' << i;
+        ASSERT_EQ(back[i], static_cast<float>(linear[i]) * (s / 127)) << target << ' ' << i;
       }
       decode_sqrt8(root.data(), root_scale.data(), back.data(), n);
       for (std::size_t i = 0; i < n; ++i) {
         float s;
         decode_fp16(&root_scale[i / 32], &s, 1);
-        const float r = static_cast<float>(root[i]) / 255 * s;
+        const float r = static_cast<float>(root[i]) * (s / 255);
         ASSERT_EQ(back[i], r * r) << target << ' ' << i;
       }
     }
