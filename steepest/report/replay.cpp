@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "steepest/base/error.h"
+#include "steepest/report/replay_codec.h"
 #include "steepest/report/replay_function.h"
 #include "steepest/report/replay_targets.h"
 #include "steepest/step/member.h"
@@ -184,14 +185,18 @@ class Run {
 };
 
 void run_function(const ReplayCase& file, ReplayOutcome& outcome) {
+  Comparisons comparisons(outcome);
+  if (is_codec(file)) {
+    for (ReplayDifference& found : replay_codec(file)) comparisons.add(std::move(found));
+    return;
+  }
   const at::Tensor output = file.tensor("output");
   if (!output.defined()) throw ConfigError({.what = "tensor output is missing"});
   for (const auto& [name, tensor] : file.tensors)
     if (name != "input" && name != "output")
       throw ConfigError(
           {.what = fmt::format("tensor {} is of a kind that no function of ours has", name)});
-  Comparisons(outcome).add(
-      compare_tensors("output", replay_function(file), output, file.tolerance));
+  comparisons.add(compare_tensors("output", replay_function(file), output, file.tolerance));
 }
 
 /// The first line: libtorch's errors carry a backtrace after it.

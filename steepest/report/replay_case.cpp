@@ -82,7 +82,9 @@ void read_tolerance(const Json& value, const std::string& scope, ReplayCase& out
   Section section(value, scope, problems);
   read_limits(section, out.tolerance);
   section.find("master");
-  section.find("codes");
+  if (section.read("codes", out.codes_tolerance))
+    section.rules().require(at_least_zero().holds(out.codes_tolerance), "codes",
+                            out.codes_tolerance, at_least_zero().text);
   if (const Json* states = section.find("state"))
     section.each("state", *states, [&](const std::string& key, const Json& limits) {
       Section inner(limits, section.path("state") + "." + key, problems);

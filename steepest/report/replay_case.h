@@ -67,6 +67,7 @@ struct ReplayCase {
   std::vector<double> lr;  ///< in force at each step; empty: that of the config
   ReplayLimits tolerance;
   std::map<std::string, ReplayLimits> state_tolerance;
+  double codes_tolerance = 0;  ///< codes of a storage format may be that far apart
   std::map<std::string, StateComparison> state_compare;
   std::optional<Rounding> rounding;
   /// Set if the reference's orthogonalization was replaced by a float64 one: the dtype its input

@@ -48,6 +48,7 @@ TEST_F(ReplayCaseTest, ReadsEverything) {
   d["tolerance"]["frob"] = 0.125;
   d["tolerance"]["state"] = {{"momentum_buffer", {{"frob", 0.5}}}};
   d["tolerance"]["master"] = 1e-3;
+  d["tolerance"]["codes"] = 1;
   d["state_compare"] = {{"a", "columns up to sign"},
                         {"b", "absolute values"},
                         {"c", "codes within 1"},
@@ -76,6 +77,7 @@ TEST_F(ReplayCaseTest, ReadsEverything) {
   EXPECT_EQ(file.tolerance.frob, 0.125);
   EXPECT_EQ(file.state_tolerance.at("momentum_buffer").frob, 0.5);
   EXPECT_EQ(file.state_tolerance.at("momentum_buffer").rtol, 0);
+  EXPECT_EQ(file.codes_tolerance, 1);
   using Kind = StateComparison::Kind;
   EXPECT_EQ(file.state_compare.at("a").kind, Kind::kColumnsUpToSign);
   EXPECT_EQ(file.state_compare.at("b").kind, Kind::kAbsolute);
@@ -184,6 +186,7 @@ TEST_F(ReplayCaseTest, NamesWhatIsWrongInTheDescription) {
       {"/tolerance", 1e-5},
       {"/tolerance/rtol", -1},
       {"/tolerance/frob", "small"},
+      {"/tolerance/codes", -1},
       {"/tolerance/state", 1},
       {"/tolerance/state", Json::parse(R"({"m": {"rtol": -1}})")},
       {"/rounding", "R7"},
