@@ -15,5 +15,6 @@ using Action = std::function<int()>;
 void add_train_command(CLI::App& app, Action& action);
 void add_replay_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
+void add_bench_command(CLI::App& app, Action& action);
 
 }  // namespace steepest::apps

@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
   steepest::apps::add_train_command(app, action);
   steepest::apps::add_replay_command(app, action);
   steepest::apps::add_inspect_command(app, action);
+  steepest::apps::add_bench_command(app, action);
   if (const int status = parse(app, argc, argv); status != 0 || !action) return status;
   try {
     return action();
