@@ -67,7 +67,8 @@ template <bool kPublished>
 struct Sqrt {
   using Code = std::uint8_t;
   static float Decoding(float s) { return s / 255; }
-  static HWY_INLINE VF Magnitude(VF x) { return hn::Sqrt(x); }
+  // NaN may carry a sign, which would put it below all numbers.
+  static HWY_INLINE VF Magnitude(VF x) { return hn::Abs(hn::Sqrt(x)); }
   static HWY_INLINE VF Decode(const Code* code, VF step) {
     const VF r = hn::Mul(hn::ConvertTo(F(), hn::PromoteTo(I(), hn::LoadU(U8(), code))), step);
     return hn::Mul(r, r);

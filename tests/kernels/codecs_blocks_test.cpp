@@ -138,7 +138,7 @@ TEST(CodecsBlocks, ErrorsStayWithinTheirBounds) {
 }
 
 TEST(CodecsBlocks, ABlockThatIsNotFiniteSaysSoAndItsNeighboursStay) {
-  for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+  for (const float bad : {std::nanf(""), -std::nanf(""), std::numeric_limits<float>::infinity()}) {
     std::vector<float> x(96, 0.5f), back(96);
     x[40] = bad;
     std::vector<std::int8_t> code(96);
