@@ -5,6 +5,14 @@
 
 #include "steepest/kernels/codecs.h"
 
+#ifndef STEEPEST_KERNELS_CODECS_HALF_ONCE
+#define STEEPEST_KERNELS_CODECS_HALF_ONCE
+namespace steepest::kernels {
+/// Most that one turn of a vector loop of the generator makes.
+inline constexpr std::size_t kBlocksAtOnce = 32;
+}  // namespace steepest::kernels
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "steepest/kernels/codecs_half.cpp"
 #include <hwy/foreach_target.h>
@@ -82,8 +90,9 @@ void EncodeF16Stochastic(const float* from, const Word* random, Word* to, std::s
 }
 
 // Philox4x32-10, a counter a 64-bit lane; see steepest/base/random.cpp, which is the judge.
-// counter = (block, step), key = seed; words 0..3 of a block follow each other in `to`.
-void RandomBlocks(std::uint64_t seed, std::uint64_t step, std::uint64_t first, std::uint32_t* to,
+// counter = (block, step), key = seed; a block's words 0 and 1, then 2 and 3 are joined, the first
+// of two in the low half. `to` has room for a multiple of kBlocksAtOnce.
+void RandomBlocks(std::uint64_t seed, std::uint64_t step, std::uint64_t first, std::uint64_t* to,
                   std::size_t blocks) {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
   for (std::size_t b = 0; b < blocks; ++b) {
@@ -102,39 +111,44 @@ void RandomBlocks(std::uint64_t seed, std::uint64_t step, std::uint64_t first, s
       k0 += 0x9E3779B9;
       k1 += 0xBB67AE85;
     }
-    for (int w = 0; w < 4; ++w) to[4 * b + static_cast<std::size_t>(w)] = c[w];
+    to[2 * b] = c[0] | std::uint64_t{c[1]} << 32;
+    to[2 * b + 1] = c[2] | std::uint64_t{c[3]} << 32;
   }
 #else
   const hn::ScalableTag<std::uint64_t> d;
-  const hn::RebindToUnsigned<hn::Repartition<std::uint32_t, decltype(d)> > d32;
+  const hn::Repartition<std::uint32_t, decltype(d)> d32;
+  using V = hn::Vec<decltype(d)>;
   const auto low = hn::Set(d, 0xFFFFFFFF);
-  const auto product = [&](auto c, std::uint32_t by) {
+  const auto product = [&](V c, std::uint32_t by) {
     return hn::MulEven(hn::BitCast(d32, c), hn::Set(d32, by));
   };
+  // A round waits for its products: several vectors take turns.
+  constexpr std::size_t kTurns = 4;
+  static_assert(kBlocksAtOnce % (kTurns * hn::MaxLanes(d)) == 0);
   const std::size_t lanes = hn::Lanes(d);
-  for (std::size_t b = 0; b < blocks; b += lanes) {
-    const auto index = hn::Iota(d, first + b);
-    auto c0 = hn::And(index, low), c1 = hn::ShiftRight<32>(index);
-    auto c2 = hn::Set(d, step & 0xFFFFFFFF), c3 = hn::Set(d, step >> 32);
+  for (std::size_t b = 0; b < blocks; b += kTurns * lanes) {
+    V c0[kTurns], c1[kTurns], c2[kTurns], c3[kTurns];
+    for (std::size_t t = 0; t < kTurns; ++t) {
+      const V index = hn::Iota(d, first + b + t * lanes);
+      c0[t] = hn::And(index, low), c1[t] = hn::ShiftRight<32>(index);
+      c2[t] = hn::Set(d, step & 0xFFFFFFFF), c3[t] = hn::Set(d, step >> 32);
+    }
     std::uint32_t k0 = static_cast<std::uint32_t>(seed),
                   k1 = static_cast<std::uint32_t>(seed >> 32);
     for (int round = 0; round < 10; ++round) {
-      const auto p0 = product(c0, 0xD2511F53), p1 = product(c2, 0xCD9E8D57);
-      c0 = hn::Xor(hn::ShiftRight<32>(p1), hn::Xor(c1, hn::Set(d, k0)));
-      c1 = hn::And(p1, low);
-      c2 = hn::Xor(hn::ShiftRight<32>(p0), hn::Xor(c3, hn::Set(d, k1)));
-      c3 = hn::And(p0, low);
+      for (std::size_t t = 0; t < kTurns; ++t) {
+        const V p0 = product(c0[t], 0xD2511F53), p1 = product(c2[t], 0xCD9E8D57);
+        c0[t] = hn::Xor(hn::ShiftRight<32>(p1), hn::Xor(c1[t], hn::Set(d, k0)));
+        c1[t] = hn::And(p1, low);
+        c2[t] = hn::Xor(hn::ShiftRight<32>(p0), hn::Xor(c3[t], hn::Set(d, k1)));
+        c3[t] = hn::And(p0, low);
+      }
       k0 += 0x9E3779B9;
       k1 += 0xBB67AE85;
     }
-    HWY_ALIGN std::uint64_t words[4][HWY_MAX_BYTES / 8];
-    hn::Store(c0, d, words[0]);
-    hn::Store(c1, d, words[1]);
-    hn::Store(c2, d, words[2]);
-    hn::Store(c3, d, words[3]);
-    for (std::size_t lane = 0; lane < lanes && b + lane < blocks; ++lane)
-      for (std::size_t w = 0; w < 4; ++w)
-        to[4 * (b + lane) + w] = static_cast<std::uint32_t>(words[w][lane]);
+    for (std::size_t t = 0; t < kTurns; ++t)
+      hn::StoreInterleaved2(hn::Or(c0[t], hn::ShiftLeft<32>(c1[t])),
+                            hn::Or(c2[t], hn::ShiftLeft<32>(c3[t])), d, to + 2 * (b + t * lanes));
   }
 #endif
 }
@@ -175,7 +189,8 @@ template <class Encode>
 void with_random_bits(const float* from, std::uint16_t* to, std::size_t n, const Draw& draw,
                       std::uint64_t first, const Encode& encode) {
   constexpr std::size_t kAtOnce = 512;
-  std::uint32_t words[kAtOnce / 2 + 8];
+  // One block more where the first element is not the first of its block.
+  alignas(64) std::uint64_t words[2 * (kAtOnce / 8 + kBlocksAtOnce)];
   std::uint16_t random[kAtOnce];
   for (std::size_t done = 0; done < n; done += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, n - done);
@@ -188,7 +203,7 @@ void with_random_bits(const float* from, std::uint16_t* to, std::size_t n, const
       std::memcpy(random, reinterpret_cast<const std::byte*>(words) + 2 * skip, 2 * count);
     else
       for (std::size_t i = 0; i < count; ++i)
-        random[i] = static_cast<std::uint16_t>(words[(skip + i) / 2] >> (16 * ((skip + i) % 2)));
+        random[i] = static_cast<std::uint16_t>(words[(skip + i) / 4] >> (16 * ((skip + i) % 4)));
     encode(from + done, random, to + done, count);
   }
 }
