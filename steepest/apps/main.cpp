@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -56,6 +58,10 @@ int main(int argc, char** argv) {
   // A closed pipe is an error of the write that meets it, not the end of the process: a run goes on
   // without its reader.
   std::signal(SIGPIPE, SIG_IGN);
+  // A closed standard stream's number would go to the first file that is opened, and what is meant
+  // for people would land in it.
+  for (int file = 0; file <= 2; ++file)
+    if (::fcntl(file, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) < 0) return kUsage;
   CLI::App app("Steepest: the optimizer step of large-model training", "steepest");
   app.set_version_flag("--version", std::string("steepest ") + steepest::kVersion);
   app.footer(

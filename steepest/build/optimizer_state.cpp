@@ -98,7 +98,6 @@ void Optimizer::restore(const Checkpoint& checkpoint) {
     if (!piece) return {};
     return tensor_from_bytes(piece->info.dtype, piece->info.shape, piece->bytes);
   };
-  for (const auto& member : driver_.members()) member->check_state(source);
   for (Group* each : own) Group(*each).load(*by_name.at(each->name()), what);
   if (!saved.contains("applied") || !saved["applied"].is_number_integer() ||
       !saved.contains("skipped") || !saved["skipped"].is_number_integer())
@@ -107,9 +106,19 @@ void Optimizer::restore(const Checkpoint& checkpoint) {
   const Json scale = saved.value("loss_scale", Json::object());
   LossScaler(driver_.scaler()).load(scale, what + ": loss_scale");
 
+  // States are made under the options they were saved with; if one does not fit, these go back.
+  std::vector<Group> before;
+  for (Group* each : own) before.push_back(*each);
+  try {
+    for (Group* each : own) each->load(*by_name.at(each->name()), what);
+    for (const auto& member : driver_.members()) member->check_state(source);
+  } catch (...) {
+    for (std::size_t i = 0; i < own.size(); ++i) *own[i] = before[i];
+    throw;
+  }
+
   // Everything was checked; from here nothing throws but for want of memory.
   for (const auto& member : driver_.members()) member->load_state(source);
-  for (Group* each : own) each->load(*by_name.at(each->name()), what);
   driver_.scaler().load(scale, what + ": loss_scale");
   driver_.restore_counters(saved["applied"].get<std::int64_t>(),
                            saved["skipped"].get<std::int64_t>());

@@ -245,10 +245,10 @@ NewestCheckpoint newest_checkpoint(const fs::path& parent) {
   return newest;
 }
 
-void remove_old_checkpoints(const fs::path& parent, int keep) {
+void remove_old_checkpoints(const fs::path& parent, std::int64_t keep) {
   int whole = 0;
   for (const auto& [step, folder] : folders_in(parent)) {
-    if (whole >= std::max(keep, 1)) {
+    if (whole >= std::max<std::int64_t>(keep, 1)) {
       std::error_code ignored;
       // The manifest goes first: what is left of a removal that was cut off is no whole checkpoint.
       fs::remove(folder / kManifest, ignored);

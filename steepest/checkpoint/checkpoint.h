@@ -77,6 +77,6 @@ struct NewestCheckpoint {
 NewestCheckpoint newest_checkpoint(const std::filesystem::path& parent);
 
 /// Keeps the newest `keep` checkpoints in `parent` (at least 1) and removes older ones.
-void remove_old_checkpoints(const std::filesystem::path& parent, int keep);
+void remove_old_checkpoints(const std::filesystem::path& parent, std::int64_t keep);
 
 }  // namespace steepest

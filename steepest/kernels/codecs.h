@@ -69,7 +69,8 @@ void encode_fp16_error16(const float* from, std::uint16_t* narrow, std::int16_t*
                          std::size_t n);
 
 /// 8-bit blocks: one fp16 scale a block. A block whose maximum is not finite gets a NaN scale and
-/// zero codes, so that NaN shows. Scales below fp16's range store as 0 and decode to 0.
+/// zero codes, so that NaN shows. Scales below fp16's range store as 0 and decode to 0; above it a
+/// block saturates: no finite value becomes Inf.
 ///   softsign (signed):  s = max(max|x|, 1e-12); n = x/s; y = 2n/(1+|n|); code = floor(127 y + 0.5)
 ///                       y = code/127; n = y/(2-|y|); x = n fp32(fp16 s)
 ///   linear (signed):    code = floor(127 x/s + 0.5);  x = code/127 fp32(fp16 s)

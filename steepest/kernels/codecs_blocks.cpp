@@ -22,6 +22,9 @@ using VI = hn::Vec<I>;
 using I8 = hn::Rebind<std::int8_t, F>;
 using U8 = hn::Rebind<std::uint8_t, F>;
 
+/// Codes of a block above the largest scale go no further down than up.
+HWY_INLINE VF Saturated(VF q) { return hn::Max(q, hn::Set(F(), -127.0f)); }
+
 /// Blocks whose scales are worked out together, by vectors.
 constexpr std::size_t kAtOnce = 16;
 
@@ -42,7 +45,7 @@ struct Softsign {
     const VF n = hn::Div(x, s);
     const VF y = hn::Div(hn::Add(n, n), hn::Add(hn::Set(d, 1.0f), hn::Abs(n)));
     const VF q = hn::Floor(hn::Add(hn::Mul(y, hn::Set(d, 127.0f)), hn::Set(d, 0.5f)));
-    hn::StoreU(hn::DemoteTo(I8(), hn::ConvertTo(I(), q)), I8(), code);
+    hn::StoreU(hn::DemoteTo(I8(), hn::ConvertTo(I(), Saturated(q))), I8(), code);
   }
 };
 
@@ -57,7 +60,7 @@ struct Linear {
   static HWY_INLINE void Encode(VF x, VF, VF s, Code* code) {
     const F d;
     const VF q = hn::Floor(hn::Add(hn::Mul(hn::Div(x, s), hn::Set(d, 127.0f)), hn::Set(d, 0.5f)));
-    hn::StoreU(hn::DemoteTo(I8(), hn::ConvertTo(I(), q)), I8(), code);
+    hn::StoreU(hn::DemoteTo(I8(), hn::ConvertTo(I(), Saturated(q))), I8(), code);
   }
 };
 
@@ -77,6 +80,8 @@ struct Sqrt {
     const F d;
     VF q = hn::Floor(hn::Add(hn::Div(hn::Mul(hn::Set(d, 255.0f), r), s), hn::Set(d, 0.5f)));
     if (!kPublished) q = hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Max(q, hn::Set(d, 1.0f)), q);
+    // AVX-512's way from 32 bits to 8 unsigned ones saturates only below 2^15.
+    q = hn::Min(q, hn::Set(d, 255.0f));
     hn::StoreU(hn::DemoteTo(U8(), hn::ConvertTo(I(), q)), U8(), code);
   }
 };
@@ -121,7 +126,8 @@ void EncodeBlocks(const float* from, typename Codec::Code* code, std::uint16_t* 
       }
       const std::int32_t bits = hn::GetLane(hn::MaxOfLanes(di, most));
       std::memcpy(&largest[b], &bits, sizeof bits);
-      largest[b] = std::isfinite(largest[b]) ? std::max(largest[b], 1e-12f)
+      // Above fp16's range a block saturates at its largest scale instead of becoming Inf.
+      largest[b] = std::isfinite(largest[b]) ? std::clamp(largest[b], 1e-12f, 65504.0f)
                                              : std::numeric_limits<float>::quiet_NaN();
     }
     encode_fp16(largest, scales + done, count);

@@ -85,6 +85,19 @@ struct ElementRule {
     return state;
   }
 
+  /// What a step needs of a state that is there: sizes and element types that the options call for.
+  /// StateError before anything is changed; `name` is the parameter's.
+  static void require_state(const at::Tensor& param, const State& state, const Options& options,
+                            std::string_view name) {
+    require_storage(param, options.states, weight_storage(options), name);
+    const auto streams = E::streams();
+    for (std::size_t k = 0; k < streams.size(); ++k)
+      if ((state.*(streams[k].values)).defined())
+        require_stored(param, stored(state, streams[k]), state_format(options),
+                       streams[k].is_signed, name);
+    require_master(param, state.master, options.masters, name);
+  }
+
   static bool zero_for_missing(const Options&) { return false; }
 
   /// The fused path serves every parameter on the CPU but those in fp64.

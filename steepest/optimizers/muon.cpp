@@ -94,6 +94,13 @@ void MuonRule::require(const at::Tensor& param, const Options& o, std::string_vi
          .remedy = "put it into a group of adamw, as build_optimizer does"});
 }
 
+void MuonRule::require_state(const at::Tensor& param, const State& state, const Options& o,
+                             std::string_view name) {
+  require(param, o, name);
+  require_stored(param, {state.momentum_buffer, {}}, StateFormat::kParam, true, name);
+  require_master(param, state.master, o.masters, name);
+}
+
 MuonState MuonRule::make_state(const at::Tensor& param, const Options& o) {
   MuonState state;
   at::ScalarType type = param.scalar_type();

@@ -25,6 +25,8 @@ struct MuonRule {
   static void require(const at::Tensor& param, const Options& options, std::string_view name);
   static State make_state(const at::Tensor& param, const Options& options);
   static void update(std::span<const Slot<State>> slots, const Options& options, double factor);
+  static void require_state(const at::Tensor& param, const State& state, const Options& options,
+                            std::string_view name);
   static bool zero_for_missing(const Options& options) {
     return options.missing_gradient == MissingGradient::kZero;
   }

@@ -24,6 +24,7 @@ typename R::State restored_state(const at::Tensor& param, const typename R::Opti
                                  std::int64_t step, const Saved& saved, std::string_view name) {
   using State = typename R::State;
   const at::NoGradGuard no_grad;
+  R::require(param, options, name);
   State state = R::make_state(param, options);
   State later;  // with the states that come with a first update
   if constexpr (requires { R::full_state(param, options); }) later = R::full_state(param, options);

@@ -49,6 +49,8 @@ enum class Path { kPlain, kFused };
 ///               into it); gradients are never written to, but to set
 ///               them to zero for slots that say so; point-wise arithmetic is fp32 (fp64 for
 ///               fp64 parameters) with one rounding on store
+///   require_state  throws StateError for a state that does not fit the parameter and options any
+///               more; called before a step changes anything
 ///   path        optional: which way the update of a parameter runs; plain where a rule has none
 ///   zero_for_missing  true if a missing gradient counts as zeros; false skips the parameter
 template <class R>
@@ -57,6 +59,7 @@ concept Rule = requires(const at::Tensor& param, const typename R::Options& opti
                         double factor) {
   { R::kName } -> std::convertible_to<std::string_view>;
   R::require(param, options, name);
+  R::require_state(param, typename R::State{}, options, name);
   { R::make_state(param, options) } -> std::same_as<typename R::State>;
   R::update(slots, options, factor);
   { R::zero_for_missing(options) } -> std::same_as<bool>;

@@ -163,6 +163,8 @@ class RuleOptimizer : public torch::optim::Optimizer {
         at::Tensor grad = gradient_for<R>(params[p], options(g));
         if (!grad.defined()) continue;
         if (!gradient_fits(params[p], grad)) require_gradient(params[p], grad, name_of(p, g));
+        if (const State* state = state_of(params[p]))
+          R::require_state(params[p], *state, options(g), name_of(p, g));
         slots[g].push_back({params[p], std::move(grad), nullptr, key});
       }
     }

@@ -115,6 +115,50 @@ void require_storage(const at::Tensor& param, StateFormat states, const WeightSt
                       .remedy = "say states and masters of float32, bfloat16 or float16"});
 }
 
+namespace {
+
+[[noreturn]] void refuse_changed(std::string_view what, std::string_view name) {
+  throw StateError(
+      {.what = fmt::format("{} of parameter {} was made for another storage or shape", what, name),
+       .why = "states and masters cannot be changed, nor a parameter resized, once steps were made",
+       .remedy = "set them before the first step, or build the optimizer anew and load"});
+}
+
+at::ScalarType master_type(MasterFormat format) {
+  return format == MasterFormat::kFloat32 ? at::kFloat
+         : format == MasterFormat::k24Bit ? at::kChar
+                                          : at::kShort;
+}
+
+}  // namespace
+
+void require_stored(const at::Tensor& param, const StoredState& state, StateFormat format,
+                    bool is_signed, std::string_view name) {
+  const at::ScalarType type = value_type(param, format, is_signed);
+  const bool blocks = in_blocks(kernel_format(format, is_signed, type));
+  const bool scaled = is_coded(format) && !blocks;
+  const auto scales = state.scales.defined() ? state.scales.scalar_type() : at::kByte;
+  const bool fits =
+      state.values.sizes() == param.sizes() &&
+      // A float state may have another float type, as where it was loaded from; codes may not.
+      (is_coded(format) ? state.values.scalar_type() == type
+                        : at::isFloatingType(state.values.scalar_type())) &&
+      scales == (blocks   ? at::kHalf
+                 : scaled ? at::kFloat
+                          : at::kByte);
+  if (!fits) refuse_changed("a state", name);
+}
+
+void require_master(const at::Tensor& param, const at::Tensor& master, MasterFormat format,
+                    std::string_view name) {
+  const bool wanted =
+      at::isReducedFloatingType(param.scalar_type()) && format != MasterFormat::kNone;
+  const bool fits =
+      master.defined() == wanted &&
+      (!wanted || (master.sizes() == param.sizes() && master.scalar_type() == master_type(format)));
+  if (!fits) refuse_changed("the master", name);
+}
+
 StoredState make_state(const at::Tensor& param, StateFormat format, bool is_signed) {
   const at::ScalarType type = value_type(param, format, is_signed);
   StoredState state;

@@ -23,6 +23,13 @@ struct StoredState {
 void require_storage(const at::Tensor& param, StateFormat states, const WeightStorage& weight,
                      std::string_view name);
 
+/// StateError: a state, or a master, that was not made for this parameter and format: options or
+/// the parameter have changed since.
+void require_stored(const at::Tensor& param, const StoredState& state, StateFormat format,
+                    bool is_signed, std::string_view name);
+void require_master(const at::Tensor& param, const at::Tensor& master, MasterFormat format,
+                    std::string_view name);
+
 /// Zeros for a parameter.
 StoredState make_state(const at::Tensor& param, StateFormat format, bool is_signed);
 /// The master's tensor beside a parameter: fp32, int16 (remainder, 32bit) or int8 (24bit);

@@ -16,8 +16,10 @@ void apply_setting(YamlDocument& document, std::string_view setting) {
   if (equals == std::string_view::npos) refuse("there is no '='");
   const std::string path(setting.substr(0, equals));
   if (path.empty()) refuse("there is no key before '='");
-  const Json value = parse_yaml(setting.substr(equals + 1), "--set " + path).root;
-  const bool empty = setting.substr(equals + 1).find_first_not_of(' ') == std::string_view::npos;
+  // In a map of its own: a document of nothing but null counts as an empty map.
+  std::string text = "value: ";
+  text += setting.substr(equals + 1);
+  const Json value = parse_yaml(text, "--set " + path).root["value"];
 
   Json* at = &document.root;
   std::string place;  // the path as the table of lines writes it
@@ -43,7 +45,7 @@ void apply_setting(YamlDocument& document, std::string_view setting) {
     if (dot == std::string::npos) break;
     start = dot + 1;
   }
-  *at = empty ? Json(nullptr) : value;
+  *at = value;
   // What stood there is gone, and so are its lines.
   std::erase_if(document.lines, [&](const auto& line) {
     return line.first.starts_with(place + ".") || line.first.starts_with(place + "[");

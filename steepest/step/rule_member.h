@@ -53,6 +53,8 @@ class RuleMember final : public Member {
         const at::Tensor& grad = entry.value.grad();
         if (grad.defined() && !gradient_fits(entry.value, grad))
           require_gradient(entry.value, grad, entry.name);
+        if (grad.defined() && entry.allocated)
+          R::require_state(entry.value, entry.state, options_of(owned.group.options()), entry.name);
         grads.push_back(grad);
         names.push_back(entry.name);
       }

@@ -56,6 +56,12 @@ StepResult StepDriver::step_with_ready_grads() {
                       .why = "nothing is known of the gradients",
                       .remedy = "call prepare_grads, or step, which does both"});
   const Ready ready = *std::exchange(ready_, std::nullopt);
+  {
+    // What was put in their place since must fit as well.
+    std::vector<at::Tensor> grads;
+    std::vector<std::string> names;
+    for (const auto& member : members_) member->gradients(grads, names);
+  }
 
   StepResult result;
   result.grad_norm = ready.stats.norm() * ready.inverse;

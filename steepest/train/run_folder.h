@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -21,8 +22,9 @@ class RunFolder {
   bool holds_run() const;
   /// Throws before anything is written: ConfigError if a run lies here and it is not to be resumed,
   /// or if the path is no folder; IoError with the system's reason if files cannot be made in it.
-  /// Makes the folder.
-  void open(bool resume) const;
+  /// Makes the folder, and locks it against other processes for as long as what is returned lives:
+  /// ConfigError where another one has it.
+  [[nodiscard]] std::shared_ptr<const void> open(bool resume) const;
   /// Writes recipe.yaml.
   void write_recipe(std::string_view yaml) const;
 

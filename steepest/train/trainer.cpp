@@ -124,6 +124,7 @@ class Run {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<LRScheduler> scheduler_;
   RunFolder folder_;
+  std::shared_ptr<const void> lock_;  ///< on the folder, as long as the run lives
   Json recipe_json_;
   std::optional<Outputs> out_;
 
@@ -153,7 +154,7 @@ Run::Run(const TrainRequest& request)
       recipe_json_(recipe_json(recipe_)) {}
 
 TrainSummary Run::go() {
-  folder_.open(request_.resume);
+  lock_ = folder_.open(request_.resume);
   const bool resumed = request_.resume && resume_from_newest();
   if (resumed && counters_.step >= plan_.max_steps) {
     progress_.note(fmt::format("'{}' is finished: {} of {} steps are done", folder_.root().string(),
@@ -218,7 +219,17 @@ bool Run::resume_from_newest() {
            "give the same text, or start a run of its own with --out DIR"});
     if (!problems.empty()) throw ConfigError(std::move(problems));
   }
-  counters_ = restore_training(checkpoint, {model_, *optimizer_, scheduler_.get()});
+  try {
+    counters_ = restore_training(checkpoint, {model_, *optimizer_, scheduler_.get()});
+  } catch (const StateError& error) {
+    // A state that does not fit is a wrong input file here, not a failed run.
+    throw CheckpointError(std::vector<Problem>(error.problems()));
+  } catch (const Json::exception& error) {
+    throw CheckpointError({.what = fmt::format("the checkpoint '{}' cannot be read: {}",
+                                               checkpoint.folder().string(), error.what()),
+                           .why = "its values are not what this program writes",
+                           .remedy = "start a run of its own with --out DIR"});
+  }
   saved_step_ = counters_.step;
   last_checkpoint_ = checkpoint.folder();
   if (counters_.step >= plan_.max_steps) return true;
@@ -337,7 +348,7 @@ void Run::save() {
       save_training(folder_.checkpoints(), {model_, *optimizer_, scheduler_.get()}, counters_,
                     recipe_json_, data_.checksum(), request_.observe_checkpoint);
   saved_step_ = counters_.step;
-  remove_old_checkpoints(folder_.checkpoints(), static_cast<int>(recipe_.checkpoint.keep));
+  remove_old_checkpoints(folder_.checkpoints(), recipe_.checkpoint.keep);
   out_->log.detail(fmt::format("saved '{}'", last_checkpoint_->string()));
 }
 

@@ -97,8 +97,9 @@ TEST(EveryOption, OfLionShows) {
   sweep<LionRule>({{"lr", {Json::object(), 0.01}},
                    {"betas", {Json::object(), {0.2, 0.3}}},
                    {"weight_decay", {Json::object(), 0.3}},
-                   // A sign shows only where the average has become 0.
-                   {"states", {{{"betas", {0.9, 0.5}}}, "float8"}}});
+                   // The sign of an average hardly ever shows how it is kept; element_rule_test has
+                   // its bits.
+                   {"states", {Json::object(), "float32", /*inert=*/true}}});
 }
 
 TEST(EveryOption, OfMuonShows) {

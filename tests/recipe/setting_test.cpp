@@ -59,5 +59,12 @@ TEST(Setting, RefusesWhatLeadsNowhere) {
                "key.path=value, for instance optimizer.lr=0.01");
 }
 
+TEST(Setting, NullIsNull) {
+  EXPECT_TRUE(with("a: 1", "a=null")["a"].is_null());
+  EXPECT_TRUE(with("a: 1", "a=~")["a"].is_null());
+  EXPECT_TRUE(with("a: 1", "a=")["a"].is_null());
+  EXPECT_TRUE(with("a: 1", "a={}")["a"].is_object());
+}
+
 }  // namespace
 }  // namespace steepest

@@ -45,10 +45,10 @@ TEST(Group, RefusesWhatTheRuleDoesNotHave) {
   Group group("g", SGDOptions{}, {"a"}, "");
   EXPECT_ERROR(ConfigError, group.set("betas", {0.9, 0.99}),
                "g.betas is not known; known here: lr, momentum, dampening, weight_decay, nesterov, "
-               "maximize");
+               "maximize, states, masters, stochastic_rounding, seed");
   EXPECT_ERROR(ConfigError, group.get("betas"),
                "g.betas is not known; known here: lr, momentum, dampening, weight_decay, nesterov, "
-               "maximize");
+               "maximize, states, masters, stochastic_rounding, seed");
   try {
     group.set("momentun", 0.9);
     FAIL();

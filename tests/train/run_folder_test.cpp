@@ -18,7 +18,7 @@ TEST(RunFolder, IsMadeWithItsParents) {
   const TemporaryFolder base;
   const RunFolder run(base.path() / "a" / "b");
   EXPECT_FALSE(run.holds_run());
-  run.open(false);
+  (void)run.open(false);
   EXPECT_TRUE(fs::is_directory(run.root()));
   EXPECT_TRUE(fs::is_empty(run.root()));
   run.write_recipe("seed: 1\n");
@@ -31,7 +31,7 @@ TEST(RunFolder, RefusesARunThatIsNotToBeResumed) {
   const RunFolder run(base.path());
   write(run.metrics(), "");
   try {
-    run.open(false);
+    (void)run.open(false);
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()), "'" + base.path().string() +
@@ -39,14 +39,14 @@ TEST(RunFolder, RefusesARunThatIsNotToBeResumed) {
                                              "it; go on with --resume, or give another folder "
                                              "with --out DIR");
   }
-  run.open(true);
+  (void)run.open(true);
 }
 
 TEST(RunFolder, RefusesAFile) {
   const TemporaryFolder base;
   write(base.path() / "file", "x");
   try {
-    RunFolder(base.path() / "file").open(true);
+    (void)RunFolder(base.path() / "file").open(true);
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
@@ -58,13 +58,25 @@ TEST(RunFolder, RefusesAFile) {
 
 TEST(RunFolder, RefusesAFolderThatCannotBeWritten) {
   // /proc takes no folders from anybody, root included.
-  EXPECT_ERROR(IoError, RunFolder("/proc/steepest-run").open(false),
+  EXPECT_ERROR(IoError, (void)RunFolder("/proc/steepest-run").open(false),
                "creating /proc/steepest-run failed: No such file or directory");
 }
 
 TEST(RunFolder, DefaultIsNamedByTheRecipe) {
   EXPECT_EQ(default_run_folder("recipes/gpt-long.yaml"), fs::path("runs/gpt-long"));
   EXPECT_EQ(default_run_folder("/x/y.yml"), fs::path("runs/y"));
+}
+
+TEST(RunFolder, BelongsToOneProcess) {
+  const test::TemporaryFolder folder;
+  const RunFolder run(folder.path() / "run");
+  auto lock = run.open(false);
+  EXPECT_ERROR(ConfigError, (void)run.open(true),
+               "'" + run.root().string() +
+                   "' is in use by another process; two runs in one folder would overwrite each "
+                   "other's files; wait for it, or give another folder with --out DIR");
+  lock.reset();
+  EXPECT_NO_THROW((void)run.open(true));
 }
 
 }  // namespace
