@@ -59,15 +59,19 @@ at::Tensor of_shape(const at::Tensor& rows, const at::Tensor& like) {
   return rows.view({-1}).narrow(0, 0, like.numel()).view(like.sizes());
 }
 
-/// Scales are one a row: s = max(largest magnitude, 1e-12); NaN where that is not finite.
+/// Scales are one a row: s = min(max(largest magnitude, 1e-12), 65504); NaN where that is not
+/// finite.
 at::Tensor row_scales(const at::Tensor& magnitudes) {
   const at::Tensor most = magnitudes.amax({1}, /*keepdim=*/true);
-  return at::where(most.isfinite(), most.clamp_min(1e-12f),
+  return at::where(most.isfinite(), most.clamp(1e-12f, 65504.0f),
                    value(std::numeric_limits<float>::quiet_NaN(), most));
 }
 Blocks stored(const at::Tensor& codes, const at::Tensor& scales, const at::Tensor& like,
               at::ScalarType type) {
-  const at::Tensor said = at::where(scales.isnan(), value(0, scales), codes);
+  // Beyond the largest scale codes saturate.
+  const bool is_signed = type == at::kChar;
+  const at::Tensor inside = codes.clamp(is_signed ? -127 : 0, is_signed ? 127 : 255);
+  const at::Tensor said = at::where(scales.isnan(), value(0, scales), inside);
   return {of_shape(said.to(type), like), round_nearest(scales.view({-1}), at::kHalf)};
 }
 at::Tensor wide_scales(const Blocks& blocks) { return blocks.scales.to(at::kFloat).unsqueeze(1); }
@@ -180,7 +184,8 @@ at::Tensor decode_error(const Master& master) {
 Blocks encode_softsign8(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   const at::Tensor r = rows(x), s = row_scales(r.abs());
-  return stored((r / (s + r.abs()) * 254.0f + 0.5f).floor(), s, x, at::kChar);
+  const at::Tensor n = r / s, y = (n + n) / (1 + n.abs());
+  return stored((y * 127.0f + 0.5f).floor(), s, x, at::kChar);
 }
 at::Tensor decode_softsign8(const Blocks& blocks) {
   const at::NoGradGuard no_grad;
@@ -191,7 +196,7 @@ at::Tensor decode_softsign8(const Blocks& blocks) {
 Blocks encode_linear8(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
   const at::Tensor r = rows(x), s = row_scales(r.abs());
-  return stored((r * (value(127, x) / s) + 0.5f).floor(), s, x, at::kChar);
+  return stored((r / s * 127.0f + 0.5f).floor(), s, x, at::kChar);
 }
 at::Tensor decode_linear8(const Blocks& blocks) {
   const at::NoGradGuard no_grad;
@@ -202,7 +207,7 @@ at::Tensor decode_linear8(const Blocks& blocks) {
 Blocks encode_sqrt8(const at::Tensor& x, bool published) {
   const at::NoGradGuard no_grad;
   const at::Tensor v = rows(x), r = v.sqrt(), s = row_scales(r);
-  at::Tensor q = (r * (value(255, x) / s) + 0.5f).floor();
+  at::Tensor q = (r * 255.0f / s + 0.5f).floor();
   if (!published) q = at::where(v > 0, q.clamp_min(1), q);
   return stored(q, s, x, at::kByte);
 }

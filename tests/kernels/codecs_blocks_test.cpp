@@ -153,6 +153,35 @@ TEST(CodecsBlocks, ABlockThatIsNotFiniteSaysSoAndItsNeighboursStay) {
   }
 }
 
+TEST(CodecsBlocks, WhatIsAboveTheLargestScaleSaturates) {
+  on_every_target([](const std::string& target) {
+    // 8465434 is 32955 steps of 65504 / 255, which is 187 above 2^15.
+    for (const float big : {65504.0f, 1e5f, 8465434.0f, 1e10f, 1e18f}) {
+      const float x[] = {big, -big, 0.0f, 1.0f}, v[] = {big * big, 0.0f, 1.0f, 65504.0f};
+      std::int8_t code[4];
+      std::uint8_t root[4];
+      std::uint16_t scale;
+      float back[4];
+      encode_softsign8(x, code, &scale, 4);
+      EXPECT_EQ(scale, 0x7BFF) << target << ' ' << big;
+      EXPECT_EQ(std::vector<int>(code, code + 4), (std::vector<int>{127, -127, 0, 0}))
+          << target << ' ' << big;
+      decode_softsign8(code, &scale, back, 4);
+      EXPECT_EQ(back[1], -65504.0f) << target;
+      encode_linear8(x, code, &scale, 4);
+      EXPECT_EQ(std::vector<int>(code, code + 4), (std::vector<int>{127, -127, 0, 0}))
+          << target << ' ' << big;
+      for (const bool published : {false, true}) {
+        encode_sqrt8(v, root, &scale, 4, published);
+        EXPECT_EQ(scale, 0x7BFF) << target << ' ' << big;
+        EXPECT_EQ(std::vector<int>(root, root + 4),
+                  (std::vector<int>{255, 0, published ? 0 : 1, 1}))
+            << target << ' ' << big;
+      }
+    }
+  });
+}
+
 TEST(CodecsBlocks, ZerosStayZerosAndTinyBlocksVanish) {
   const std::vector<float> zeros(32), tiny(32, 1e-9f);
   std::vector<float> back(32);

@@ -282,6 +282,29 @@ TEST_F(PlainCodecs, BlocksAtEveryLengthAndAlignmentAreThoseOfTheLoopsOverLanes) 
   });
 }
 
+/// Values around the edge between two codes, where another order of operations shows.
+TEST_F(PlainCodecs, EdgesBetweenCodesAreThoseOfTheLoopsOverLanes) {
+  for (const float s : {1.0f, 0.3f, 12345.0f, 2e-5f}) {
+    std::vector<float> all;
+    for (int k = 0; k < 255; ++k) {
+      const float y = (static_cast<float>(k) + 0.5f) / 127,
+                  root = (static_cast<float>(k) + 0.5f) / 255;
+      for (const float edge : {y / (2 - y) * s, y * s, root * s}) {
+        if (edge > s) continue;
+        float near = edge;
+        for (int i = 0; i < 4; ++i) near = std::nextafter(near, 0.0f);
+        for (int i = 0; i < 8; ++i, near = std::nextafter(near, 2 * s)) {
+          if (all.size() % 32 == 0) all.push_back(s);
+          all.push_back(i % 2 == 0 ? near : -near);
+        }
+      }
+    }
+    const at::Tensor x =
+        at::from_blob(all.data(), {static_cast<std::int64_t>(all.size())}, at::kFloat);
+    on_every_target([&](const std::string& target) { compare(of_tensors(), x, target); });
+  }
+}
+
 TEST_F(PlainCodecs, EveryCodeComesBackFromItsValue) {
   // Scales that fp16 holds exactly, but for the smallest: there the step of fp16 is that of a code.
   for (const float s : {1.0f, 0.0062103271484375f, 1000.0f}) {
