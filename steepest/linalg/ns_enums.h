@@ -11,6 +11,13 @@ enum class NormGuard { kAdd, kClamp, kScaleFree };
 /// point-wise chains once (R1); each fused product-and-sum once (R2, the default and the most
 /// accurate).
 enum class Rounding { kR0, kR1, kR2 };
+/// How the iteration is computed. All are the same polynomial; they differ in rounding and in time.
+///   plain     libtorch's products, any type, device and rounding: the judge of the others
+///   standard  own products, symmetric ones at half the work
+///   gram      own products on the d x d Gram matrix, restarted where rounding would grow: for
+///             rectangular matrices
+///   auto      standard or gram, whichever takes fewer operations; plain where neither serves
+enum class NsAlgorithm { kAuto, kPlain, kStandard, kGram };
 
 inline const auto& spellings(NormGuard) {
   static constexpr Spelling<NormGuard> kAll[] = {{NormGuard::kAdd, "add"},
@@ -21,6 +28,13 @@ inline const auto& spellings(NormGuard) {
 inline const auto& spellings(Rounding) {
   static constexpr Spelling<Rounding> kAll[] = {
       {Rounding::kR0, "R0"}, {Rounding::kR1, "R1"}, {Rounding::kR2, "R2"}};
+  return kAll;
+}
+inline const auto& spellings(NsAlgorithm) {
+  static constexpr Spelling<NsAlgorithm> kAll[] = {{NsAlgorithm::kAuto, "auto"},
+                                                   {NsAlgorithm::kPlain, "plain"},
+                                                   {NsAlgorithm::kStandard, "standard"},
+                                                   {NsAlgorithm::kGram, "gram"}};
   return kAll;
 }
 

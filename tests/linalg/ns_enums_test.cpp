@@ -12,6 +12,10 @@ TEST(NsEnums, EveryValueHasItsName) {
   EXPECT_EQ(spelling(Rounding::kR0), "R0");
   EXPECT_EQ(spelling(Rounding::kR1), "R1");
   EXPECT_EQ(spelling(Rounding::kR2), "R2");
+  EXPECT_EQ(parse_spelling<NsAlgorithm>("auto"), NsAlgorithm::kAuto);
+  EXPECT_EQ(parse_spelling<NsAlgorithm>("plain"), NsAlgorithm::kPlain);
+  EXPECT_EQ(parse_spelling<NsAlgorithm>("standard"), NsAlgorithm::kStandard);
+  EXPECT_EQ(parse_spelling<NsAlgorithm>("gram"), NsAlgorithm::kGram);
 }
 
 }  // namespace
