@@ -13,7 +13,7 @@
 #include <tuple>
 
 #include "steepest/base/error.h"
-#include "steepest/linalg/newton_schulz.h"
+#include "steepest/linalg/fast_newton_schulz.h"
 #include "steepest/optimizers/arithmetic.h"
 #include "steepest/precision/stored.h"
 #include "steepest/tensor/bridge.h"
@@ -111,7 +111,7 @@ MuonState MuonRule::make_state(const at::Tensor& param, const Options& o) {
   return state;
 }
 
-// M, U as above;  O = newton_schulz(U);  f = scale(out, in)
+// M, U as above;  O = orthogonal(U);  f = scale(out, in)
 // W <- (1 - lr wd) W - lr f O
 void MuonRule::update(std::span<const Slot<State>> slots, const Options& o, double factor) {
   const at::NoGradGuard no_grad;
@@ -144,11 +144,18 @@ void MuonRule::update(std::span<const Slot<State>> slots, const Options& o, doub
     batches[{shape, u.scalar_type(), u.device().str()}].push_back(
         {&slot, std::move(u), std::move(shape)});
   }
+  FastNewtonSchulz orthogonal(ns, o.algorithm);
   for (auto& [key, jobs] : batches) {
-    std::vector<at::Tensor> inputs;
-    for (Job& job : jobs) inputs.push_back(std::move(job.u));
-    const at::Tensor all =
-        newton_schulz(inputs.size() == 1 ? inputs[0].unsqueeze(0) : at::stack(inputs), ns);
+    // All matrices of a shape at once: those of a batch are matrices of their own.
+    std::vector<at::Tensor> inputs, factors;
+    for (Job& job : jobs) {
+      const at::Tensor u = std::move(job.u);
+      for (at::Tensor& each : u.reshape({-1, u.size(-2), u.size(-1)}).unbind())
+        inputs.push_back(std::move(each));
+    }
+    factors = orthogonal(inputs);
+    const std::size_t a_job = inputs.size() / jobs.size();
+    inputs.clear();
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       const Slot<State>& slot = *jobs[i].slot;
       const auto& shape = jobs[i].shape;
@@ -158,7 +165,8 @@ void MuonRule::update(std::span<const Slot<State>> slots, const Options& o, doub
       const at::ScalarType type = compute_type(slot.param);
       at::Tensor w = load_weight(slot.param, slot.state->master, storage);
       if (o.weight_decay != 0) w.mul_(1 - o.lr * o.weight_decay);
-      w.add_(all[static_cast<std::int64_t>(i)].reshape(slot.param.sizes()).to(type),
+      const at::TensorList own(factors.data() + i * a_job, a_job);
+      w.add_((a_job == 1 ? own[0] : at::stack(own)).reshape(slot.param.sizes()).to(type),
              -o.lr * scale(o.scale, rows, cols));
       store_weight(slot.param, slot.state->master, storage, w,
                    {static_cast<std::uint64_t>(o.seed),

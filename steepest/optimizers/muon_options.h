@@ -86,6 +86,7 @@ struct MuonOptions {
       {};  ///< the input is rounded to it before anything else; null: not rounded
   Dtype compute_dtype = Dtype::kBFloat16;
   Rounding rounding = Rounding::kR2;
+  NsAlgorithm algorithm = NsAlgorithm::kAuto;
   ScaleMode scale = ScaleMode::kShapeScaling;
   ScaleShape scale_shape = ScaleShape::kMatrix;
   HigherDims higher_dims = HigherDims::kFlatten;
@@ -123,6 +124,8 @@ struct MuonOptions {
                   "round what is orthogonalized to this element type first; null: not rounded"),
             field("compute_dtype", &O::compute_dtype, "element type of the iteration"),
             field("rounding", &O::rounding, "what is rounded in 16-bit iterations"),
+            field("algorithm", &O::algorithm,
+                  "how the iteration is computed: the same polynomial, other rounding and time"),
             field("scale", &O::scale, "factor on the step by the matrix's shape"),
             field("scale_shape", &O::scale_shape,
                   "where that shape comes from above two dimensions"),
