@@ -121,6 +121,7 @@ TEST(EveryOption, OfMuonShows) {
        {"input_dtype", {fp32, "bfloat16"}},
        {"compute_dtype", {Json::object(), "float32"}},
        {"rounding", {Json::object(), "R0"}},
+       {"algorithm", {fp32, "plain"}},
        {"scale", {fp32, "match_rms_adamw"}},
        {"scale_shape", {{{"compute_dtype", "float32"}, {"scale", "spectral"}}, "last_two"}},
        {"higher_dims", {fp32, "batch"}},
