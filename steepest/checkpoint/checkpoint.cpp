@@ -245,10 +245,13 @@ NewestCheckpoint newest_checkpoint(const fs::path& parent) {
   return newest;
 }
 
-void remove_old_checkpoints(const fs::path& parent, std::int64_t keep) {
-  int whole = 0;
+void remove_old_checkpoints(const fs::path& parent, std::int64_t saved, std::int64_t keep) {
+  std::int64_t kept = 1;  // the one just saved
   for (const auto& [step, folder] : folders_in(parent)) {
-    if (whole >= std::max<std::int64_t>(keep, 1)) {
+    // What is newer was passed over, or belongs to another history: it says nothing about the
+    // others.
+    if (step >= saved) continue;
+    if (kept >= std::max<std::int64_t>(keep, 1)) {
       std::error_code ignored;
       // The manifest goes first: what is left of a removal that was cut off is no whole checkpoint.
       fs::remove(folder / kManifest, ignored);
@@ -258,7 +261,7 @@ void remove_old_checkpoints(const fs::path& parent, std::int64_t keep) {
     // A folder that cannot be resumed from keeps no other from staying.
     try {
       Checkpoint::open(folder, /*verify=*/false);
-      ++whole;
+      ++kept;
     } catch (const Error&) {
     }
   }

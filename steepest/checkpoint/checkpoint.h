@@ -76,7 +76,10 @@ struct NewestCheckpoint {
 };
 NewestCheckpoint newest_checkpoint(const std::filesystem::path& parent);
 
-/// Keeps the newest `keep` checkpoints in `parent` (at least 1) and removes older ones.
-void remove_old_checkpoints(const std::filesystem::path& parent, std::int64_t keep);
+/// Keeps the checkpoint of step `saved`, which has just been written, and the newest older ones,
+/// `keep` in all (at least 1), and removes those that are older still. Newer folders are left
+/// alone: a resumed run has passed them over, so they must not push out what it can go on from.
+void remove_old_checkpoints(const std::filesystem::path& parent, std::int64_t saved,
+                            std::int64_t keep);
 
 }  // namespace steepest

@@ -348,7 +348,7 @@ void Run::save() {
       save_training(folder_.checkpoints(), {model_, *optimizer_, scheduler_.get()}, counters_,
                     recipe_json_, data_.checksum(), request_.observe_checkpoint);
   saved_step_ = counters_.step;
-  remove_old_checkpoints(folder_.checkpoints(), recipe_.checkpoint.keep);
+  remove_old_checkpoints(folder_.checkpoints(), counters_.step, recipe_.checkpoint.keep);
   out_->log.detail(fmt::format("saved '{}'", last_checkpoint_->string()));
 }
 

@@ -438,17 +438,17 @@ TEST(Retention, KeepsTheNewest) {
   };
   fill();
   write(folder.path() / "notes", "kept");
-  remove_old_checkpoints(folder.path(), 2);
+  remove_old_checkpoints(folder.path(), 10, 2);
   EXPECT_EQ(names_in(folder.path()), (Names{"notes", "step-10", "step-9"}));
   fill();
-  remove_old_checkpoints(folder.path(), 4);
+  remove_old_checkpoints(folder.path(), 10, 4);
   EXPECT_EQ(names_in(folder.path()).size(), 5u);
   for (const int keep : {0, -3}) {
     fill();
-    remove_old_checkpoints(folder.path(), keep);
+    remove_old_checkpoints(folder.path(), 10, keep);
     EXPECT_EQ(names_in(folder.path()), (Names{"notes", "step-10"}));
   }
-  remove_old_checkpoints(folder.path() / "no", 1);
+  remove_old_checkpoints(folder.path() / "no", 10, 1);
 }
 
 TEST(Retention, ABrokenOneDoesNotPushOutTheLastWholeOne) {
@@ -458,9 +458,25 @@ TEST(Retention, ABrokenOneDoesNotPushOutTheLastWholeOne) {
   whole.save(folder.path());
   fs::remove(folder.path() / "step-10" / "manifest.json");
   cut(folder.path() / "step-9" / "weights.safetensors", 20);
-  remove_old_checkpoints(folder.path(), 1);
+  remove_old_checkpoints(folder.path(), 8, 1);
   EXPECT_EQ(names_in(folder.path()), (Names{"step-10", "step-9", "step-8"}));
   EXPECT_TRUE(whole.is(*newest_checkpoint(folder.path()).checkpoint));
+}
+
+TEST(Retention, AnAlteredNewerOneDoesNotPushOutWhatWasSavedNow) {
+  const TemporaryFolder folder;
+  for (const std::int64_t step : {5, 6, 9}) State(step).save(folder.path());
+  // As long as before, and other bytes: only its checksum tells.
+  const fs::path altered = folder.path() / "step-9" / "weights.safetensors";
+  std::fstream file(altered, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-1, std::ios::end);
+  file.put(static_cast<char>(0x5A));
+  file.close();
+  const State saved(7);
+  saved.save(folder.path());
+  remove_old_checkpoints(folder.path(), 7, 1);
+  EXPECT_TRUE(saved.is(*newest_checkpoint(folder.path()).checkpoint));
+  EXPECT_EQ(names_in(folder.path()), (Names{"step-7", "step-9"}));
 }
 
 }  // namespace
