@@ -44,7 +44,9 @@ std::string difference(const at::Tensor& a, const at::Tensor& b, bool any_nan = 
   if (a.scalar_type() != b.scalar_type()) return "dtypes differ";
   if (a.sizes() != b.sizes()) return "shapes differ";
   const std::size_t width = a.element_size();
-  if (std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0) return {};
+  // An empty tensor has no memory to compare.
+  if (a.numel() == 0 || std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0)
+    return {};
   for (std::size_t i = 0; i < count(a); ++i) {
     const auto* x = memory<std::byte>(a) + i * width;
     const auto* y = memory<std::byte>(b) + i * width;
