@@ -14,7 +14,7 @@ inline at::ScalarType compute_type(const at::Tensor& tensor) {
 /// a copy. ATen's vector and scalar loops may differ in the last bit, so all arithmetic runs on
 /// contiguous memory: strides never show.
 inline at::Tensor dense(const at::Tensor& tensor, at::ScalarType type) {
-  return tensor.detach().to(type).contiguous();
+  return tensor.detach().to(type).resolve_neg().contiguous();
 }
 
 /// The gradient times the factor (loss scale and clipping), negated to climb; never the caller's

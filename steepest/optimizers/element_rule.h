@@ -188,7 +188,8 @@ struct ElementRule {
     using Scalars = decltype(E::scalars(E::numbers(options, 0, 1.0, false)));
     const WeightStorage storage = weight_storage(options);
     const auto streams = E::streams();
-    // Strided parameters and gradients are worked on in dense copies.
+    // Strided parameters and gradients, and those whose sign is a flag, are worked on in dense
+    // copies.
     std::vector<at::Tensor> weights, keep;
     std::deque<Scalars> scalars;
     std::vector<ElementJob> jobs;
@@ -197,8 +198,8 @@ struct ElementRule {
       State& state = *slot->state;
       weights.push_back(slot->param.detach().contiguous());
       keep.push_back(slot->grad.scalar_type() == at::kDouble
-                         ? slot->grad.detach().to(at::kFloat).contiguous()
-                         : slot->grad.detach().contiguous());
+                         ? slot->grad.detach().to(at::kFloat).resolve_neg().contiguous()
+                         : slot->grad.detach().resolve_neg().contiguous());
       scalars.push_back(E::scalars(E::numbers(options, state.step, factor, due.first)));
       ElementJob job;
       job.rule = kernels::tile_rule<Scalars, E::kKernel>(scalars.back());

@@ -75,7 +75,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 std::span<const std::byte> tensor_bytes(const at::Tensor& tensor, at::Tensor& keep) {
-  keep = tensor.detach().cpu().contiguous();
+  keep = tensor.detach().cpu().resolve_neg().contiguous();
   return {static_cast<const std::byte*>(keep.const_data_ptr()), keep.nbytes()};
 }
 
@@ -102,6 +102,10 @@ void require_updatable(const at::Tensor& param, std::string_view param_name) {
     throw LayoutError({.what = fmt::format("parameter {} is sparse", param_name),
                        .why = "an update writes every element in place",
                        .remedy = "use a dense parameter"});
+  if (param.is_neg())
+    throw LayoutError({.what = fmt::format("parameter {} is a negated view", param_name),
+                       .why = "its sign is a flag and not in the memory that an update writes to",
+                       .remedy = "give the tensor it is a view of, or a clone"});
   if (!at::isFloatingType(param.scalar_type()))
     throw DtypeError({.what = fmt::format("parameter {} has element type {}", param_name,
                                           c10::toString(param.scalar_type())),

@@ -1,6 +1,7 @@
 #include "steepest/optimizers/element_rule.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/_neg_view.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/pow.h>
@@ -291,6 +292,20 @@ TEST(Storage, ANaNShowsInCodedStates) {
     EXPECT_TRUE(run.w[5].isnan().item<bool>()) << spelling(states);
     AdamWRule::update(slots, o, 1);
     EXPECT_TRUE(run.w[5].isnan().item<bool>()) << spelling(states);
+  }
+}
+
+TEST(Storage, ANegatedViewKeepsItsSign) {
+  // Autograd may hand out gradients whose sign is a flag, not in memory.
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16, at::kDouble}) {
+    const at::Tensor start = at::randn({70}).to(type), grad = at::randn({70}).to(type);
+    const SGDOptions o{.lr = 0.1};
+    Updated<SGDRule> viewed{start.clone(), {}}, plain{start.clone(), {}};
+    const std::vector<Slot<SGDState>> a{{viewed.w, at::_neg_view(grad), &viewed.state, 0}};
+    const std::vector<Slot<SGDState>> b{{plain.w, grad.neg(), &plain.state, 0}};
+    SGDRule::update(a, o, 1);
+    SGDRule::update(b, o, 1);
+    EXPECT_TRUE(same_bits(viewed.w, plain.w)) << at::toString(type);
   }
 }
 

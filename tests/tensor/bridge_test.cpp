@@ -1,8 +1,12 @@
 #include "steepest/tensor/bridge.h"
 
+#include <ATen/ops/_neg_view.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "steepest/base/error.h"
 #include "tests/support/errors.h"
@@ -44,6 +48,17 @@ TEST(Bridge, RefusesWhatCannotBeUpdatedInPlace) {
                "use float32, float64, "
                "bfloat16 or float16");
   EXPECT_ERROR(ConfigError, require_updatable({}, "w"), "parameter w is an undefined tensor");
+}
+
+TEST(Bridge, ANegatedViewIsRefusedAsAParameterAndHasTheBytesOfItsValues) {
+  const at::Tensor values = at::full({3}, 2.0);
+  EXPECT_ERROR(LayoutError, require_updatable(at::_neg_view(values), "w"),
+               "parameter w is a negated view; its sign is a flag and not in the memory that an "
+               "update writes to; give the tensor it is a view of, or a clone");
+  at::Tensor keep, plain;
+  const auto viewed = tensor_bytes(at::_neg_view(values), keep);
+  const auto negated = tensor_bytes(values.neg(), plain);
+  EXPECT_TRUE(std::equal(viewed.begin(), viewed.end(), negated.begin(), negated.end()));
 }
 
 }  // namespace
