@@ -21,8 +21,12 @@ constexpr Column kColumns[] = {{"limit", &BenchRow::of_limit},
 }  // namespace
 
 BenchRow hold(std::string_view name, int threads, const Contest& contest, const Effort& effort,
-              const std::function<double()>& clock) {
-  const auto timings = interleaved(contest.contenders, effort.seconds, effort.at_least, clock);
+              const Clocks& clocks) {
+  const double start = clocks.wall(), others_before = clocks.others();
+  const auto timings = interleaved(contest.contenders, effort.seconds,
+                                   std::max(effort.at_least, contest.at_least), clocks.wall);
+  const double took = clocks.wall() - start;
+  const double others = took > 0 ? (clocks.others() - others_before) / took : 0;
   const Timing& ours = timings[0];
   BenchRow row{.name = std::string(name),
                .threads = threads,
@@ -31,10 +35,12 @@ BenchRow hold(std::string_view name, int threads, const Contest& contest, const 
                .repetitions = ours.repetitions,
                .bytes = contest.bytes,
                .flops = contest.flops,
+               .others = std::max(0.0, others),
                .note = contest.note};
   if (contest.tokens > 0)
     row.note +=
         fmt::format("{}{:.0f} tokens/s", row.note.empty() ? "" : ", ", contest.tokens / ours.best);
+  row.disturbed = others > std::max(kOthersOfOne, kOthersOfAll * clocks.processors);
   for (std::size_t i = 0; i < timings.size(); ++i) {
     row.disturbed |= timings[i].median > kDisturbed * timings[i].best;
     const std::string& role = contest.contenders[i].name;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace steepest::bench {
 namespace {
 
@@ -11,14 +13,15 @@ std::string cell(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}", *value) : "-";
 }
 
-/// What a step moves or computes: "3.48 GB", "210 MFLOP".
+/// What a step moves or computes: "3.48 GB", "1.52 TFLOP".
 std::string work(const BenchRow& row) {
   const bool moves = row.bytes > 0;
   const double amount = moves ? row.bytes : row.flops;
   if (amount <= 0) return "-";
-  const bool giga = amount >= 1e9;
-  return fmt::format("{:.3g} {}{}", amount / (giga ? 1e9 : 1e6), giga ? "G" : "M",
-                     moves ? "B" : "FLOP");
+  const auto [unit, letter] = amount >= 1e12  ? std::pair{1e12, 'T'}
+                              : amount >= 1e9 ? std::pair{1e9, 'G'}
+                                              : std::pair{1e6, 'M'};
+  return fmt::format("{:.3g} {}{}", amount / unit, letter, moves ? "B" : "FLOP");
 }
 
 }  // namespace
@@ -38,6 +41,7 @@ Json BenchReport::json() const {
                        {"vs_aten", number(each.vs_aten)},
                        {"vs_plain", number(each.vs_plain)},
                        {"vs_fp32", number(each.vs_fp32)},
+                       {"others", each.others},
                        {"disturbed", each.disturbed},
                        {"note", each.note}});
   return Json{{"cpu", cpu}, {"isa", isa}, {"quick", quick}, {"limits", limits}, {"rows", all}};
@@ -59,6 +63,8 @@ std::string BenchReport::text() const {
   for (const BenchRow& each : rows) {
     std::string note = each.note;
     if (each.disturbed) note += note.empty() ? "disturbed" : ", disturbed";
+    if (each.disturbed && each.others >= 0.05)
+      note += fmt::format(" (other programs used {:.1f} processors)", each.others);
     out += fmt::format("{:<26}{:>3}{:>11.3f}{:>11.3f}{:>12}{:>10}{:>13}{:>9}{:>10}{:>9}{}{}\n",
                        each.name, each.threads, each.ms, each.median_ms, work(each),
                        cell(each.of_limit), cell(each.vs_libtorch), cell(each.vs_aten),

@@ -22,7 +22,8 @@ struct BenchRow {
   std::optional<double> vs_aten;      ///< over the best of fused and foreach ATen operators
   std::optional<double> vs_plain;     ///< over our own plain version: separate ATen operators
   std::optional<double> vs_fp32;      ///< over our own update of fp32 weights and states
-  bool disturbed = false;             ///< a contender's median is far above its best
+  double others = 0;                  ///< processors that other programs used meanwhile
+  bool disturbed = false;             ///< times are not to be trusted: see Contest
   std::string note;
 };
 

@@ -11,6 +11,8 @@ namespace {
 /// Contenders that take given seconds, over and over, of a clock that they move themselves.
 struct Stage {
   double time = 0;
+  double others = 0;  ///< processors that other programs keep busy
+  int processors = 2;
 
   Contender takes(std::string name, std::vector<double> seconds) {
     auto calls = std::make_shared<std::size_t>(0);
@@ -19,7 +21,10 @@ struct Stage {
             }};
   }
   BenchRow hold(const Contest& contest) {
-    return bench::hold("row", 2, contest, {.seconds = 0, .at_least = 4}, [this] { return time; });
+    return bench::hold("row", 2, contest, {.seconds = 0, .at_least = 4},
+                       {.wall = [this] { return time; },
+                        .others = [this] { return others * time; },
+                        .processors = processors});
   }
 };
 
@@ -63,6 +68,28 @@ TEST(Contest, MarksARowWhoseOpponentWasDisturbed) {
       stage.hold({.contenders = {stage.takes("ours", {1}), stage.takes("aten", {1, 1.5})}});
   EXPECT_EQ(row.vs_aten, 1);
   EXPECT_TRUE(row.disturbed);
+}
+
+// All contenders slow alike keep to their medians: only the processors tell.
+TEST(Contest, MarksARowBesideWhichOthersWorked) {
+  Stage stage;
+  stage.others = 0.11;
+  BenchRow row = stage.hold({.contenders = {stage.takes("ours", {1}), stage.takes("aten", {64})}});
+  EXPECT_TRUE(row.disturbed);
+  EXPECT_NEAR(row.others, 0.11, 1e-12);
+  stage.others = 0.09;
+  row = stage.hold({.contenders = {stage.takes("ours", {1}), stage.takes("aten", {64})}});
+  EXPECT_FALSE(row.disturbed);
+  // A large machine always has a little else to do.
+  stage.others = 1.2;
+  stage.processors = 64;
+  EXPECT_FALSE(stage.hold({.contenders = {stage.takes("ours", {1})}}).disturbed);
+}
+
+TEST(Contest, RunsAsOftenAsARowNeeds) {
+  Stage stage;
+  EXPECT_EQ(stage.hold({.contenders = {stage.takes("ours", {1})}}).repetitions, 4);
+  EXPECT_EQ(stage.hold({.contenders = {stage.takes("ours", {1})}, .at_least = 9}).repetitions, 9);
 }
 
 TEST(Contest, TellsTokensASecondOfBoth) {

@@ -12,17 +12,22 @@ using testing::Not;
 BenchReport example() {
   BenchReport report{.cpu = "A Processor", .isa = "our kernels AVX3, ATen AVX512"};
   report.limits["1T"] = {{"r4w3_gb_s", 25.5}};
-  report.rows = {
-      {.name = "adamw",
-       .threads = 1,
-       .ms = 134.5,
-       .median_ms = 140,
-       .repetitions = 12,
-       .bytes = 3.48e9,
-       .of_limit = 0.97,
-       .vs_libtorch = 8.1,
-       .vs_aten = 1},
-      {.name = "muon", .threads = 2, .ms = 5, .flops = 2.1e8, .disturbed = true, .note = "a note"}};
+  report.rows = {{.name = "adamw",
+                  .threads = 1,
+                  .ms = 134.5,
+                  .median_ms = 140,
+                  .repetitions = 12,
+                  .bytes = 3.48e9,
+                  .of_limit = 0.97,
+                  .vs_libtorch = 8.1,
+                  .vs_aten = 1},
+                 {.name = "muon",
+                  .threads = 2,
+                  .ms = 5,
+                  .flops = 1.52e12,
+                  .others = 0.84,
+                  .disturbed = true,
+                  .note = "a note"}};
   return report;
 }
 
@@ -36,7 +41,7 @@ TEST(Report, JsonHasTheKeysThatScriptsReadAndNullWhereNothingIsCompared) {
             Json::parse(R"({"name": "adamw", "threads": 1, "ms": 134.5, "median_ms": 140.0,
                             "repetitions": 12, "bytes": 3.48e9, "flops": 0.0, "of_limit": 0.97,
                             "vs_libtorch": 8.1, "vs_aten": 1.0, "vs_plain": null, "vs_fp32": null,
-                            "disturbed": false, "note": ""})"));
+                            "others": 0.0, "disturbed": false, "note": ""})"));
   EXPECT_EQ(json["rows"][1]["of_limit"], nullptr);
   EXPECT_EQ(json["rows"][1]["disturbed"], true);
 }
@@ -50,8 +55,9 @@ TEST(Report, TextIsATable) {
             "vs libtorch  vs ATen  vs plain  vs fp32\n"
             "adamw                       1    134.500    140.000     3.48 GB      0.97         "
             "8.10     1.00         -        -\n"
-            "muon                        2      5.000      0.000   210 MFLOP         -            "
-            "-        -         -        -  a note, disturbed\n");
+            "muon                        2      5.000      0.000  1.52 TFLOP         -            "
+            "-        -         -        -  a note, disturbed "
+            "(other programs used 0.8 processors)\n");
 }
 
 TEST(Report, SaysThatQuickNumbersAreOfTheCache) {
