@@ -29,7 +29,7 @@ if(TARGET steepest_program)
 endif()
 install(EXPORT SteepestTargets NAMESPACE Steepest:: DESTINATION ${_where})
 install(DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/steepest DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "train" EXCLUDE PATTERN "apps" EXCLUDE PATTERN "report" EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE PATTERN "train" EXCLUDE PATTERN "apps" EXCLUDE PATTERN "report" EXCLUDE)
 install(FILES ${STEEPEST_GENERATED}/steepest/base/version.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/steepest/base)
 include(CMakePackageConfigHelpers)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/SteepestConfig.cmake.in

@@ -2,18 +2,23 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/zeros_like.h>
-#include <c10/core/ScalarType.h>
-#include <fmt/format.h>
 
 #include <cstdint>
 #include <string_view>
 
-#include "steepest/base/error.h"
 #include "steepest/optimizers/rule.h"
-#include "steepest/tensor/bridge.h"
 
 namespace steepest {
+
+/// A step counter as it was saved. StateError: not a single value; `name` is the parameter's.
+std::int64_t restored_step(const at::Tensor& saved, std::string_view name);
+
+/// Copies a saved state into `target`, in the type that `target` has. `later` is what a state that
+/// comes with the first update would be: it takes the place of an undefined target.
+/// StateError: `saved` is undefined though the target is there, has another shape, or holds codes
+/// of another format; `key` is the state's name, `name` the parameter's.
+void restore_tensor(at::Tensor& target, const at::Tensor& later, const at::Tensor& saved,
+                    const at::Tensor& param, std::string_view key, std::string_view name);
 
 /// The state of a parameter as it was saved, in tensors of its own: `saved(key)` gives the tensor
 /// of a key, undefined where there is none. The configured dtype wins over the saved one.
@@ -30,32 +35,8 @@ typename R::State restored_state(const at::Tensor& param, const typename R::Opti
   if constexpr (requires { R::full_state(param, options); }) later = R::full_state(param, options);
   state.step = step;
   for_each_state_tensor<State>([&](const StateField<State>& field) {
-    at::Tensor& target = state.*(field.member);
-    const at::Tensor from = saved(field.key);
-    if (!from.defined()) {
-      if (target.defined())
-        throw StateError({.what = fmt::format("state {} of {} is missing", field.key, name),
-                          .why = "it was saved under other options, or by another program",
-                          .remedy = "build the optimizer with the options it was saved with"});
-      return;
-    }
-    if (!target.defined())
-      target = (later.*(field.member)).defined() ? later.*(field.member) : at::zeros_like(param);
-    const bool coded =
-        !at::isFloatingType(from.scalar_type()) || !at::isFloatingType(target.scalar_type());
-    if (coded && from.scalar_type() != target.scalar_type())
-      throw StateError({.what = fmt::format("state {} of {} was saved as {}, here it is kept as {}",
-                                            field.key, name, c10::toString(from.scalar_type()),
-                                            c10::toString(target.scalar_type())),
-                        .why = "codes mean something in their own format alone",
-                        .remedy = "set states and masters as they were when it was saved"});
-    if (from.sizes() != target.sizes())
-      throw StateError(
-          {.what = fmt::format("state {} of {} has shape {}, here it is {}", field.key, name,
-                               shape_text(shape_of(from)), shape_text(shape_of(target))),
-           .why = "a state must have the shape of its parameter",
-           .remedy = "load into the model it was saved from"});
-    target.copy_(from);
+    restore_tensor(state.*(field.member), later.*(field.member), saved(field.key), param, field.key,
+                   name);
   });
   return state;
 }

@@ -2,8 +2,6 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/zeros_like.h>
-#include <fmt/format.h>
 #include <torch/optim/optimizer.h>
 
 #include <memory>
@@ -14,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "steepest/base/error.h"
 #include "steepest/base/hash.h"
 #include "steepest/optimizers/archive.h"
 #include "steepest/optimizers/gradient_check.h"
+#include "steepest/optimizers/group_check.h"
 #include "steepest/optimizers/restore_state.h"
 #include "steepest/optimizers/rule.h"
 #include "steepest/params/param_set.h"
@@ -159,12 +157,12 @@ class RuleOptimizer : public torch::optim::Optimizer {
       const std::vector<at::Tensor>& params = param_groups_[g].params();
       for (std::size_t p = 0; p < params.size(); ++p) {
         // As tensors without names are called elsewhere.
-        const std::uint64_t key = hash(fmt::format("param.{}", number++));
+        const std::uint64_t key = hash(anonymous_name(number++));
         at::Tensor grad = gradient_for<R>(params[p], options(g));
         if (!grad.defined()) continue;
-        if (!gradient_fits(params[p], grad)) require_gradient(params[p], grad, name_of(p, g));
+        if (!gradient_fits(params[p], grad)) require_gradient(params[p], grad, name_in_group(p, g));
         if (const State* state = state_of(params[p]))
-          R::require_state(params[p], *state, options(g), name_of(p, g));
+          R::require_state(params[p], *state, options(g), name_in_group(p, g));
         slots[g].push_back({params[p], std::move(grad), nullptr, key});
       }
     }
@@ -211,7 +209,7 @@ class RuleOptimizer : public torch::optim::Optimizer {
     std::vector<std::pair<const at::Tensor*, std::unique_ptr<RuleStateHolder<State>>>> states;
     for (std::size_t g = 0; g < saved.size(); ++g) {
       all_options.push_back(
-          parse_options<Options>(saved[g].options, fmt::format("{}: saved options", R::kName)));
+          parse_options<Options>(saved[g].options, std::string(R::kName) + ": saved options"));
       for (std::size_t p = 0; p < saved[g].states.size(); ++p) {
         const at::Tensor& param = param_groups_[g].params()[p];
         const ArchivedState& from = saved[g].states[p];
@@ -248,32 +246,18 @@ class RuleOptimizer : public torch::optim::Optimizer {
     using Holder = std::conditional_t<std::is_const_v<ParamGroup>, const RuleOptionsHolder<Options>,
                                       RuleOptionsHolder<Options>>;
     auto* holder = dynamic_cast<Holder*>(&group.options());
-    if (!holder)
-      throw ConfigError({.what = fmt::format("group {} holds options of another optimizer than {}",
-                                             index, R::kName),
-                         .why = "their fields mean nothing to this rule",
-                         .remedy = "add the group with a steepest::RuleGroup, or without options"});
+    if (!holder) refuse_foreign_options(R::kName, index);
     return holder->value;
   }
-  static std::string name_of(std::size_t param, std::size_t group) {
-    return fmt::format("{} of group {}", param, group);
-  }
-
   static void check_group(const Group& group, std::size_t index, std::set<const void*>& seen) {
-    validate(group.options, fmt::format("{}: group {}", R::kName, index));
+    validate(group.options, group_scope(R::kName, index));
     for (std::size_t p = 0; p < group.params.size(); ++p) {
       const at::Tensor& param = group.params[p];
-      const std::string name = name_of(p, index);
+      const std::string name = name_in_group(p, index);
       require_updatable(param, name);
-      if (!param.is_leaf())
-        throw ConfigError({.what = fmt::format("parameter {} is not a leaf", name),
-                           .why = "gradients gather in leaves alone",
-                           .remedy = "give the tensor that the module holds"});
+      require_leaf(param, name);
       R::require(param, group.options, name);
-      if (!seen.insert(param.unsafeGetTensorImpl()).second)
-        throw ConfigError({.what = fmt::format("parameter {} is given twice", name),
-                           .why = "it would be updated twice a step",
-                           .remedy = "give every parameter once"});
+      if (!seen.insert(param.unsafeGetTensorImpl()).second) refuse_repeated(name);
     }
   }
 
@@ -289,7 +273,7 @@ class RuleOptimizer : public torch::optim::Optimizer {
   /// is checked here, before anything is changed.
   void check_foreign_changes() {
     for (std::size_t g = 0; g < param_groups_.size(); ++g)
-      validate(options(g), fmt::format("{}: group {}", R::kName, g));
+      validate(options(g), group_scope(R::kName, g));
     if (checked_ == counts()) return;
     std::set<const void*> seen;
     for (std::size_t g = 0; g < param_groups_.size(); ++g)
@@ -324,8 +308,8 @@ class RuleOptimizer : public torch::optim::Optimizer {
         if (name == key) return tensor;
       return at::Tensor();
     };
-    state->value =
-        restored_state<R>(param, options, from.step, saved, "parameter " + name_of(index, group));
+    state->value = restored_state<R>(param, options, from.step, saved,
+                                     "parameter " + name_in_group(index, group));
     return state;
   }
 

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
 
 #include <deque>
 #include <utility>
 
-#include "steepest/base/error.h"
 #include "steepest/base/hash.h"
 #include "steepest/optimizers/gradient_check.h"
 #include "steepest/optimizers/restore_state.h"
@@ -169,13 +167,10 @@ class RuleMember final : public Member {
     const at::NoGradGuard no_grad;
     const at::Tensor step = source(entry.name, "step");
     if (!step.defined()) return {State{}, false};
-    if (step.numel() != 1)
-      throw StateError(
-          {.what = fmt::format("state step of {} has {} values", entry.name, step.numel()),
-           .why = "it is a single counter"});
     const auto saved = [&](std::string_view key) { return source(entry.name, key); };
-    return {restored_state<R>(entry.value, options, step.item<std::int64_t>(), saved, entry.name),
-            true};
+    return {
+        restored_state<R>(entry.value, options, restored_step(step, entry.name), saved, entry.name),
+        true};
   }
 
   // A deque keeps the addresses of groups when more are added.
