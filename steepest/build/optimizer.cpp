@@ -13,22 +13,32 @@
 namespace steepest {
 namespace {
 
+/// Every parameter is in one group, once; all that are in more are told at once.
+void require_each_once(const ParamSet& params, const std::vector<GroupPlan>& plans) {
+  std::vector<const GroupPlan*> owner(params.size(), nullptr);
+  std::vector<Problem> problems;
+  for (const GroupPlan& plan : plans)
+    for (const std::size_t index : plan.params) {
+      const GroupPlan*& first = owner.at(index);
+      if (first)
+        problems.push_back({.what = fmt::format("parameter {} is in two groups, {} and {}",
+                                                params[index].info.name, first->name, plan.name),
+                            .why = "it would be updated twice a step",
+                            .remedy = "let the groups' rules exclude each other"});
+      first = &plan;
+    }
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
 std::vector<std::unique_ptr<Member>> make_members(const ParamSet& params,
                                                   std::vector<GroupPlan> plans) {
+  require_each_once(params, plans);
   // Groups of one rule share a member, so that a matrix rule sees all its equal shapes at once.
   std::vector<std::vector<MemberGroup>> by_rule;
-  std::vector<bool> taken(params.size(), false);
   for (GroupPlan& plan : plans) {
     MemberGroup group{plan.name, plan.options, {}, plan.reason};
-    for (const std::size_t index : plan.params) {
-      if (taken.at(index))
-        throw ConfigError(
-            {.what = fmt::format("parameter {} is in two groups", params[index].info.name),
-             .why = "it would be updated twice a step",
-             .remedy = "let the groups' rules exclude each other"});
-      taken[index] = true;
+    for (const std::size_t index : plan.params)
       group.params.push_back({params[index].info.name, params[index].value});
-    }
     auto same = by_rule.begin();
     while (same != by_rule.end() && same->front().options.index() != group.options.index()) ++same;
     if (same == by_rule.end()) same = by_rule.insert(same, std::vector<MemberGroup>{});

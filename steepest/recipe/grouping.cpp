@@ -18,28 +18,32 @@ namespace {
 /// A pattern with the meaning of Python's re.search.
 class Pattern {
  public:
-  Pattern(const std::string& text, const std::string& where) : text_(text) {
+  /// One that is no regular expression goes to `problems` and is found nowhere.
+  Pattern(const std::string& text, const std::string& where, std::vector<Problem>& problems) {
     int code = 0;
     PCRE2_SIZE offset = 0;
     code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), PCRE2_UTF,
                               &code, &offset, nullptr));
-    if (code_) return;
+    if (code_) {
+      match_.reset(pcre2_match_data_create_from_pattern(code_.get(), nullptr));
+      return;
+    }
     PCRE2_UCHAR message[256];
     pcre2_get_error_message(code, message, sizeof message);
-    throw ConfigError(
+    problems.push_back(
         {.what = fmt::format("{}: '{}' is no regular expression", where, text),
          .why = fmt::format("at position {}: {}", offset, reinterpret_cast<const char*>(message))});
   }
+  bool valid() const { return code_ != nullptr; }
   bool found_in(const std::string& subject) const {
-    const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
-        pcre2_match_data_create_from_pattern(code_.get(), nullptr), &pcre2_match_data_free);
-    return pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(subject.data()), subject.size(), 0,
-                       0, match.get(), nullptr) >= 0;
+    return valid() && pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(subject.data()),
+                                  subject.size(), 0, 0, match_.get(), nullptr) >= 0;
   }
 
  private:
-  std::string text_;
   std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code_{nullptr, &pcre2_code_free};
+  std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match_{
+      nullptr, &pcre2_match_data_free};
 };
 
 bool is_matrix(const ParamInfo& param) {
@@ -136,9 +140,17 @@ std::vector<GroupPlan> plan_base(const OptimizerConfig& config, std::span<const 
   return plan_rule(std::get<RuleConfig>(config), params, these);
 }
 
+/// Adds what is not told yet: a group that is split over several rules has the same problem in
+/// each.
+void tell(std::vector<Problem>& problems, const std::vector<Problem>& more) {
+  for (const Problem& each : more)
+    if (std::ranges::find(problems, each) == problems.end()) problems.push_back(each);
+}
+
 /// A matrix rule that was asked for by name must get a matrix: else everything would silently go to
 /// the rule of the rest.
-void require_matrices(const std::vector<GroupPlan>& plans, const std::string& where) {
+void require_matrices(const std::vector<GroupPlan>& plans, const std::string& where,
+                      std::vector<Problem>& problems) {
   bool asked = false;
   for (const GroupPlan& each : plans)
     if (find_rule(rule_name(each.options))->matrices_only) {
@@ -146,22 +158,42 @@ void require_matrices(const std::vector<GroupPlan>& plans, const std::string& wh
       asked = true;
     }
   if (asked)
-    throw ConfigError(
+    problems.push_back(
         {.what = where + " asks for a matrix rule, and no parameter of it is a hidden matrix",
          .why = "everything would silently go to the rule of the rest",
          .remedy = "use adamw, or set the roles of the parameters that are matrices"});
 }
 
+Problem unmatched(std::size_t index, const GroupRule& rule, std::span<const ParamInfo> params,
+                  std::size_t trainable) {
+  std::vector<std::string_view> names;
+  for (const ParamInfo& each : params) names.push_back(each.name);
+  const auto near = rule.name_pattern ? nearest(*rule.name_pattern, names) : std::nullopt;
+  const std::string wanted = rule.name_pattern ? fmt::format(": pattern '{}'", *rule.name_pattern)
+                             : rule.role       ? fmt::format(": role {}", spelling(*rule.role))
+                                               : "";
+  return {
+      .what = fmt::format("groups[{}] matches none of the {} trainable parameters{}", index,
+                          trainable, wanted),
+      .why =
+          "an empty group is nearly always a misspelt pattern, or an earlier group took its "
+          "parameters",
+      .remedy = near ? fmt::format(
+                           "the nearest name is '{}'; fix the pattern or set optional: true", *near)
+                     : "fix the match or set optional: true"};
+}
+
 /// The parameters that each rule takes: first match wins. The last entry holds those that none
-/// took.
+/// took. Rules that take nothing go to `problems`.
 std::vector<Indices> take(const std::vector<GroupRule>& rules, std::span<const ParamInfo> params,
-                          const Indices& trainable) {
+                          const Indices& trainable, std::vector<Problem>& problems) {
   std::vector<Indices> taken(rules.size() + 1);
   std::vector<std::unique_ptr<Pattern>> patterns;
   for (std::size_t r = 0; r < rules.size(); ++r)
     patterns.push_back(rules[r].name_pattern
                            ? std::make_unique<Pattern>(*rules[r].name_pattern,
-                                                       fmt::format("groups[{}].match.name", r))
+                                                       fmt::format("groups[{}].match.name", r),
+                                                       problems)
                            : nullptr);
   for (const std::size_t i : trainable) {
     std::size_t r = 0;
@@ -170,25 +202,43 @@ std::vector<Indices> take(const std::vector<GroupRule>& rules, std::span<const P
       ++r;
     taken[r].push_back(i);
   }
-  for (std::size_t r = 0; r < rules.size(); ++r) {
-    if (!taken[r].empty() || rules[r].optional) continue;
-    std::vector<std::string_view> names;
-    for (const ParamInfo& each : params) names.push_back(each.name);
-    const auto near = rules[r].name_pattern ? nearest(*rules[r].name_pattern, names) : std::nullopt;
-    throw ConfigError(
-        {.what = fmt::format(
-             "groups[{}] matches none of the {} trainable parameters{}", r, trainable.size(),
-             rules[r].name_pattern ? fmt::format(": pattern '{}'", *rules[r].name_pattern)
-             : rules[r].role       ? fmt::format(": role {}", spelling(*rules[r].role))
-                                   : ""),
-         .why = "an empty group is nearly always a misspelt pattern, or an earlier group took its "
-                "parameters",
-         .remedy =
-             near ? fmt::format("the nearest name is '{}'; fix the pattern or set optional: true",
-                                *near)
-                  : "fix the match or set optional: true"});
-  }
+  for (std::size_t r = 0; r < rules.size(); ++r)
+    if (taken[r].empty() && !rules[r].optional && (!patterns[r] || patterns[r]->valid()))
+      problems.push_back(unmatched(r, rules[r], params, trainable.size()));
   return taken;
+}
+
+/// The groups of one entry of `groups`: what its parameters would get without it, or from its own
+/// optimizer, with the entry's fields changed.
+std::vector<GroupPlan> plan_entry(std::size_t index, const GroupRule& rule,
+                                  const OptimizerConfig& config, std::span<const ParamInfo> params,
+                                  const Indices& these, std::vector<Problem>& problems) {
+  const std::string scope = fmt::format("groups[{}]", index);
+  OptimizerConfig base = config;
+  if (!rule.optimizer.is_null()) {
+    Rules inner(scope + ".optimizer");
+    base = read_optimizer_config(rule.optimizer, inner);
+    tell(problems, inner.problems());
+    if (!inner.problems().empty()) return {};
+  }
+  std::vector<GroupPlan> mine = plan_base(base, params, these);
+  if (!rule.optimizer.is_null() && !these.empty())
+    require_matrices(mine, scope + ".optimizer", problems);
+  std::erase_if(mine, [](const GroupPlan& each) { return each.params.empty(); });
+  const bool alone = mine.size() == 1;
+  for (GroupPlan& each : mine) {
+    Rules fields(scope);
+    std::visit(
+        [&](auto& options) {
+          read_fields(rule.options, options, fields);
+          check_fields(options, fields);
+        },
+        each.options);
+    tell(problems, fields.problems());
+    each.reason = fmt::format("{}: {}", scope, each.reason);
+    each.name = alone ? scope : fmt::format("{}.{}", scope, each.name);
+  }
+  return mine;
 }
 
 }  // namespace
@@ -204,44 +254,21 @@ std::vector<GroupPlan> plan_groups(const OptimizerConfig& config,
                        .why = "an optimizer without parameters would train nothing",
                        .remedy = "give a model whose parameters require gradients"});
 
-  // A parameter's base is what it would get without `groups`: a rule there changes single fields of
-  // it.
-  const std::vector<Indices> taken = take(rules, params, trainable);
-  std::vector<GroupPlan> plans;
-  std::vector<GroupPlan> whole = plan_base(config, params, trainable);
-  require_matrices(whole, "optimizer");
-  for (GroupPlan& each : whole) {
-    GroupPlan left{each.name, each.options, {}, each.reason};
-    for (const std::size_t i : each.params)
-      if (std::ranges::find(taken.back(), i) != taken.back().end()) left.params.push_back(i);
-    plans.push_back(std::move(left));
-  }
-  for (std::size_t r = 0; r < rules.size(); ++r) {
-    const std::string scope = fmt::format("groups[{}]", r);
-    Rules problems(scope);
-    OptimizerConfig base = config;
-    if (!rules[r].optimizer.is_null()) {
-      Rules inner(scope + ".optimizer");
-      base = read_optimizer_config(rules[r].optimizer, inner);
-      problems.take(inner);
-    }
-    problems.enforce();
-    std::vector<GroupPlan> mine = plan_base(base, params, taken[r]);
-    if (!rules[r].optimizer.is_null() && !taken[r].empty())
-      require_matrices(mine, scope + ".optimizer");
-    std::erase_if(mine, [](const GroupPlan& each) { return each.params.empty(); });
-    for (GroupPlan& each : mine) {
-      std::visit([&](auto& options) { read_fields(rules[r].options, options, problems); },
-                 each.options);
-      problems.enforce();
-      each.reason = fmt::format("{}: {}", scope, each.reason);
-      each.name = mine.size() == 1 ? scope : fmt::format("{}.{}", scope, each.name);
-      validate(each.options, each.name);
+  // A parameter's base is what it would get without `groups`: an entry there changes single fields
+  // of it. All that is wrong is told at once.
+  std::vector<Problem> problems;
+  const std::vector<Indices> taken = take(rules, params, trainable, problems);
+  std::vector<bool> is_left(params.size(), false);
+  for (const std::size_t i : taken.back()) is_left[i] = true;
+  std::vector<GroupPlan> plans = plan_base(config, params, trainable);
+  require_matrices(plans, "optimizer", problems);
+  for (GroupPlan& each : plans)
+    std::erase_if(each.params, [&](std::size_t i) { return !is_left[i]; });
+  for (std::size_t r = 0; r < rules.size(); ++r)
+    for (GroupPlan& each : plan_entry(r, rules[r], config, params, taken[r], problems))
       plans.push_back(std::move(each));
-    }
-  }
+  if (!problems.empty()) throw ConfigError(std::move(problems));
   std::erase_if(plans, [](const GroupPlan& each) { return each.params.empty(); });
-
   return plans;
 }
 

@@ -145,9 +145,10 @@ OptimizerConfig read_optimizer_config(const Json& section, Rules& rules);
 Json write_optimizer_config(const OptimizerConfig& config);
 
 /// Which parameter goes where: every trainable parameter is in exactly one group, in registration
-/// order inside it; groups without parameters are left out. ConfigError: a group rule that matches
-/// nothing (the nearest name is named) and is not optional; a matrix rule forced on a vector; no
-/// trainable parameter at all; Muon asked for and no matrix.
+/// order inside it; groups without parameters are left out. One ConfigError tells all problems of
+/// all groups: a pattern that is no regular expression; a field of the wrong name or value; a rule
+/// that matches nothing (the nearest name is named) and is not optional; a matrix rule forced on a
+/// vector; no trainable parameter at all; Muon asked for and no matrix.
 std::vector<GroupPlan> plan_groups(const OptimizerConfig& config,
                                    const std::vector<GroupRule>& rules,
                                    std::span<const ParamInfo> params);

@@ -65,6 +65,18 @@ TEST(BuildOptimizer, RefusesBadConfigsBeforeBuilding) {
                "nothing; give a model whose parameters require gradients");
 }
 
+TEST(Optimizer, TellsEveryParameterThatIsInTwoGroups) {
+  const std::vector<GroupPlan> plans{{"first", AdamWOptions{}, {0, 1, 2}, ""},
+                                     {"second", LionOptions{}, {2, 3}, ""},
+                                     {"third", LionOptions{}, {0, 0}, ""}};
+  const std::string rest =
+      "; it would be updated twice a step; let the groups' rules exclude each other";
+  EXPECT_ERROR(ConfigError, Optimizer(model(), plans, {}),
+               "parameter blocks.0.norm.weight is in two groups, first and second" + rest +
+                   "\nparameter wte.weight is in two groups, first and third" + rest +
+                   "\nparameter wte.weight is in two groups, third and third" + rest);
+}
+
 TEST(Optimizer, ZeroGradReachesEveryMember) {
   const ParamSet params = model();
   const auto optimizer = build_optimizer(MuonConfig{}, params);

@@ -136,5 +136,28 @@ TEST(Grouping, RefusesWhatWouldSilentlyDoNothing) {
                "the rest; use adamw, or set the roles of the parameters that are matrices");
 }
 
+// A recipe is mended in one go: bad patterns, groups that match nothing and bad values of several
+// groups are all told at once, and what a group over several rules gets wrong is told once.
+TEST(Grouping, TellsTheProblemsOfAllGroupsAtOnce) {
+  GroupRule broken{.name_pattern = "a("}, nowhere{.name_pattern = "lm_haed.weight"};
+  GroupRule split{.name_pattern = "blocks"}, norms{.role = Role::kEmbedding};
+  split.options = Json{{"lr", -1.0}, {"speed", 2}};
+  norms.options["lr"] = -2.0;
+  GroupRule typo{.role = Role::kOutput};
+  typo.optimizer = Json{{"_target_", "lion"}, {"lrr", 1}};
+  EXPECT_ERROR(
+      ConfigError, plan_groups(MuonConfig{}, {broken, nowhere, split, norms, typo}, model()),
+      "groups[0].match.name: 'a(' is no regular expression; at position 2: missing closing "
+      "parenthesis\n"
+      "groups[1] matches none of the 6 trainable parameters: pattern 'lm_haed.weight'; an "
+      "empty group is nearly always a misspelt pattern, or an earlier group took its "
+      "parameters; the nearest name is 'lm_head.weight'; fix the pattern or set optional: "
+      "true\n"
+      "groups[2].speed is not known; did you mean 'seed'?\n"
+      "groups[2].lr is -1; it must be finite and not negative\n"
+      "groups[3].lr is -2; it must be finite and not negative\n"
+      "groups[4].optimizer.lrr is not known; did you mean 'lr'?");
+}
+
 }  // namespace
 }  // namespace steepest
