@@ -151,6 +151,22 @@ class TestTools(Run):
         self.assertIn("tensorboard could not be installed: the test that reads events with it will fail", err)
         self.assertFalse(os.path.exists(os.path.join(self.tree, ".venv-test", "lib", "installed")))
 
+    def test_the_formatter_is_installed_where_the_system_has_another_version(self):
+        script = "clang_format_version=1.2; install_clang_format"
+        check = os.path.join(self.tree, "tools", "check_format.sh")
+        os.makedirs(os.path.dirname(check))
+        for found, calls in ((0, []), (1, ["pip -m pip install --quiet --disable-pip-version-check "
+                                           "clang-format==1.2"])):
+            with open(check, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/bash\nexit {found}\n")
+            os.chmod(check, 0o755)
+            self.assertEqual(self.bash(script, PIP="0")[0], 0)
+            self.assertEqual(self.called()[1:], calls)
+        shutil.rmtree(os.path.join(self.tree, ".venv-test"))
+        status, _, err = self.bash(script, PIP="1")
+        self.assertEqual(status, 0)
+        self.assertIn("clang-format could not be installed: the check of the formatting will fail", err)
+
 
 class Prefix(Run):
     find = 'install_torch() { :; }\ntorch_of_python() { echo /found/share/cmake; }\nfind_torch\n' \
