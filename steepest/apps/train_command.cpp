@@ -76,7 +76,7 @@ void add_train_command(CLI::App& app, Action& action) {
   verb->add_flag("--json", arguments->json, "print the closing report as JSON");
   verb->footer(
       "Example:\n"
-      "  steepest train recipes/gpt.yaml --set step_scheduler.max_steps=100 --out runs/short\n"
+      "  steepest train recipes/gpt.yaml --set step_scheduler.max_steps=200 --out runs/short\n"
       "\n"
       "Exit status: 0 done; 1 the loss or a gradient became NaN; 2 the recipe, an argument or an "
       "input is wrong;\n"

@@ -10,6 +10,7 @@
 
 #include "steepest/base/error.h"
 #include "steepest/base/files.h"
+#include "steepest/train/metrics.h"
 
 namespace steepest::train {
 
@@ -33,6 +34,26 @@ std::shared_ptr<const void> locked(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::string RunFolder::name() const {
+  fs::path path = fs::absolute(root_).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  return path.filename().string();
+}
+
+void RunFolder::require_curves() const {
+  std::error_code error;
+  std::string what;
+  if (!fs::is_directory(root_, error))
+    what = fmt::format("--compare: there is no folder '{}'", root_.string());
+  else if (!fs::exists(metrics(), error))
+    what = fmt::format("--compare: '{}' holds no run: it has no metrics.jsonl", root_.string());
+  else if (read_metrics(metrics()).empty())
+    what = fmt::format("--compare: '{}' holds no step", metrics().string());
+  if (!what.empty())
+    throw ConfigError(Problem{what, "there is no curve to draw beside this run's",
+                              "give the folder of a run, such as runs/gpt-adamw"});
+}
 
 bool RunFolder::holds_run() const {
   std::error_code error;

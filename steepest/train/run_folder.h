@@ -18,6 +18,11 @@ class RunFolder {
   std::filesystem::path log() const { return root_ / "log.txt"; }
   std::filesystem::path checkpoints() const { return root_ / "checkpoints"; }
 
+  /// The folder's own name, for people: also of "runs/a/", "." and "..".
+  std::string name() const;
+
+  /// ConfigError where there is no run with a loss to draw.
+  void require_curves() const;
   /// True where a run was begun.
   bool holds_run() const;
   /// Throws before anything is written: ConfigError if a run lies here and it is not to be resumed,

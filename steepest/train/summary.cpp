@@ -67,7 +67,10 @@ std::string TrainSummary::text() const {
   };
   row("run", folder.string());
   if (outcome == Outcome::kAlreadyFinished) {
-    row("steps", fmt::format("{} of {}: finished before, nothing to do", step, max_steps));
+    row("steps",
+        step <= max_steps
+            ? fmt::format("{} of {}: finished before, nothing to do", step, max_steps)
+            : fmt::format("{}, more than the {} asked for: nothing to do", step, max_steps));
     return text;
   }
   row("steps",

@@ -78,6 +78,10 @@ struct Outputs {
   EventFile events;
 };
 
+std::string threads_text(int threads) {
+  return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+}
+
 PrecisionConfig precision_of(const Recipe& recipe) {
   return recipe.precision.value_or(PrecisionConfig{});
 }
@@ -116,7 +120,7 @@ class Run {
   const TrainRequest& request_;
   const Recipe& recipe_;
   const StepSchedulerConfig& plan_;
-  Clock::time_point started_ = Clock::now();
+  Clock::time_point started_ = Clock::now(), updating_since_ = started_;
   Progress silent_{nullptr, false, std::chrono::milliseconds(0)};
   Progress& progress_;
   TextData data_;
@@ -154,25 +158,32 @@ Run::Run(const TrainRequest& request)
       recipe_json_(recipe_json(recipe_)) {}
 
 TrainSummary Run::go() {
+  for (const auto& other : request_.compare) RunFolder(other).require_curves();
   lock_ = folder_.open(request_.resume);
   const bool resumed = request_.resume && resume_from_newest();
   if (resumed && counters_.step >= plan_.max_steps) {
-    progress_.note(fmt::format("'{}' is finished: {} of {} steps are done", folder_.root().string(),
-                               counters_.step, plan_.max_steps));
+    progress_.note(
+        counters_.step == plan_.max_steps
+            ? fmt::format("'{}' is finished: {} of {} steps are done", folder_.root().string(),
+                          counters_.step, plan_.max_steps)
+            : fmt::format("'{}' has made {} steps already, more than step_scheduler.max_steps, {}; "
+                          "raise it to go on",
+                          folder_.root().string(), counters_.step, plan_.max_steps));
+    draw();  // the process that made the last step may have been killed before it drew
     return summarize(Outcome::kAlreadyFinished, 0);
   }
   if (!resumed) {
     open_outputs(/*keep_step=*/-1);
     if (request_.resume)
       out_->log.info("there is no checkpoint to resume from: the run starts anew");
-    out_->log.info(
-        fmt::format("{} parameters, {} bytes of text to learn from, {} held out, {} threads",
-                    model_.parameter_count(), data_.training().size(), data_.held_out().size(),
-                    at::get_num_threads()));
+    out_->log.info(fmt::format("{} parameters, {} bytes of text to learn from, {} held out, {}",
+                               model_.parameter_count(), data_.training().size(),
+                               data_.held_out().size(), threads_text(at::get_num_threads())));
     evaluate_now();
     log_line(/*with_update=*/false);
   }
   step_at_line_ = first_step_ = counters_.step;
+  updating_since_ = Clock::now();
   while (counters_.step < plan_.max_steps) {
     if (const int signal = request_.stop ? request_.stop() : 0; signal != 0) {
       if (saved_step_ != counters_.step) save();
@@ -236,15 +247,18 @@ bool Run::resume_from_newest() {
   open_outputs(counters_.step);
   for (const auto& [path, why] : newest.refused)
     out_->log.warn(fmt::format("the checkpoint '{}' was passed over: {}", path.string(), why));
-  out_->log.info(fmt::format("resumed from '{}' at step {}, {} threads",
-                             checkpoint.folder().string(), counters_.step, at::get_num_threads()));
+  out_->log.info(fmt::format("resumed from '{}' at step {}, {}", checkpoint.folder().string(),
+                             counters_.step, threads_text(at::get_num_threads())));
   return true;
 }
 
 void Run::open_outputs(std::int64_t keep_step) {
   truncate_metrics(folder_.metrics(), keep_step);
   truncate_events(folder_.root(), keep_step);
-  folder_.write_recipe(steepest::write_recipe(recipe_));
+  // The text is named so that the file can be used from anywhere.
+  Recipe resolved = recipe_;
+  resolved.dataset.path = fs::absolute(recipe_.dataset.path).lexically_normal().string();
+  folder_.write_recipe(steepest::write_recipe(resolved));
   out_.emplace(folder_, progress_);
   for (const auto& warning : recipe_.warnings) out_->log.warn(warning);
   out_->log.detail(optimizer_->describe());
@@ -361,16 +375,19 @@ void Run::show_progress() {
                     .lr = lr_,
                     .grad_norm = result_.grad_norm,
                     .tokens_per_second = static_cast<double>(tokens_here_) / times_.training(),
-                    .seconds_left = seconds_since(started_) / done * left});
+                    .seconds_left = seconds_since(updating_since_) / done * left});
 }
 
 void Run::draw() {
   std::vector<Curve> curves;
-  for (const auto& other : request_.compare)
-    curves.push_back({other.filename().string(), read_metrics(RunFolder(other).metrics())});
-  curves.insert(curves.begin(),
-                {folder_.root().filename().string(), read_metrics(folder_.metrics())});
-  if (const auto problem = draw_curves(folder_.root(), curves)) out_->log.warn(*problem);
+  const auto add = [&](const RunFolder& run) {
+    curves.push_back({run.name(), read_metrics(run.metrics())});
+  };
+  add(folder_);
+  for (const auto& other : request_.compare) add(RunFolder(other));
+  const auto problem = draw_curves(folder_.root(), curves);
+  if (problem && out_) out_->log.warn(*problem);
+  if (problem && !out_) progress_.note("warning: " + *problem);
 }
 
 TrainSummary Run::summarize(Outcome outcome, int signal) {

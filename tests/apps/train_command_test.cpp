@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "tests/support/run_program.h"
@@ -97,6 +99,7 @@ TEST_F(TrainCommand, BadInputsAreRefusedByTheirNames) {
   expect_refused("--set model.heads=3", "heads");
   expect_refused("--set step_scheduler.local_batch_size=3", "local_batch_size");
   expect_refused("--set seed", "seed");
+  expect_refused("--compare runs/nothing", "--compare: there is no folder 'runs/nothing'");
 }
 
 TEST_F(TrainCommand, EveryProblemHasALineOfItsOwn) {
@@ -127,6 +130,40 @@ TEST_F(TrainCommand, UnwritableFoldersAreCleanErrors) {
   const auto file = train("recipes/tiny.yaml --out data/text.txt");
   EXPECT_EQ(file.status, 2);
   EXPECT_THAT(file.err, HasSubstr("'data/text.txt' is not a folder"));
+}
+
+TEST_F(TrainCommand, KilledAndResumedLeavesEveryStepOnce) {
+  const std::string command =
+      std::string(STEEPEST_PROGRAM) +
+      " train --threads 1 recipes/tiny.yaml --set step_scheduler.log_every_steps=1 --set "
+      "step_scheduler.ckpt_every_steps=7 --set step_scheduler.max_steps=";
+  run_command(folder(), command +
+                            "1000000 & pid=$!; until grep -q '\"step\":12,' "
+                            "runs/tiny/metrics.jsonl 2>/dev/null; do sleep 0.02; done; kill -KILL "
+                            "$pid; wait $pid");
+  const auto resumed = run_command(folder(), command + "400 --resume");
+  // Where the kill came later than step 400, all is done.
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  std::istringstream lines(slurp(folder() / "runs" / "tiny" / "metrics.jsonl"));
+  std::int64_t step = 0;
+  for (std::string line; std::getline(lines, line); ++step)
+    EXPECT_EQ(nlohmann::json::parse(line)["step"], step);
+  EXPECT_GE(step, 401);
+  EXPECT_TRUE(fs::exists(folder() / "runs" / "tiny" / "curves.png"));
+}
+
+TEST_F(TrainCommand, HelpsExampleWorks) {
+  const std::string help =
+      run_command(folder(), std::string(STEEPEST_PROGRAM) + " train --help").out;
+  const std::string before = "Example:\n  steepest train ";
+  ASSERT_NE(help.find(before), std::string::npos);
+  const auto start = help.find(before) + before.size();
+  const std::string arguments = help.substr(start, help.find('\n', start) - start);
+  fs::copy(fs::path(STEEPEST_SOURCE_DIR) / "recipes" / "gpt.yaml", folder() / "recipes");
+  const auto finished = train(arguments +
+                              " --set model='{layers: 1, width: 16, heads: 2, context: 16}' --set "
+                              "dataset.path=data/text.txt");
+  EXPECT_EQ(finished.status, 0) << arguments << "\n" << finished.err;
 }
 
 TEST_F(TrainCommand, GoesOnWithoutAReader) {

@@ -67,6 +67,32 @@ TEST(RunFolder, DefaultIsNamedByTheRecipe) {
   EXPECT_EQ(default_run_folder("/x/y.yml"), fs::path("runs/y"));
 }
 
+TEST(RunFolder, IsNamedForPeople) {
+  EXPECT_EQ(RunFolder("runs/a").name(), "a");
+  EXPECT_EQ(RunFolder("runs/a/").name(), "a");
+  EXPECT_EQ(RunFolder("runs/a/../b/.").name(), "b");
+  EXPECT_EQ(RunFolder(".").name(), fs::current_path().filename().string());
+}
+
+TEST(RunFolder, CurvesNeedARun) {
+  const TemporaryFolder base;
+  const RunFolder run(base.path() / "run");
+  const std::string remedy =
+      "; there is no curve to draw beside this run's; give the folder of a run, such as "
+      "runs/gpt-adamw";
+  EXPECT_ERROR(ConfigError, run.require_curves(),
+               "--compare: there is no folder '" + run.root().string() + "'" + remedy);
+  fs::create_directory(run.root());
+  EXPECT_ERROR(
+      ConfigError, run.require_curves(),
+      "--compare: '" + run.root().string() + "' holds no run: it has no metrics.jsonl" + remedy);
+  write(run.metrics(), "");
+  EXPECT_ERROR(ConfigError, run.require_curves(),
+               "--compare: '" + run.metrics().string() + "' holds no step" + remedy);
+  write(run.metrics(), "{\"step\":0,\"tokens\":0,\"val_loss\":5.5}\n");
+  EXPECT_NO_THROW(run.require_curves());
+}
+
 TEST(RunFolder, BelongsToOneProcess) {
   const test::TemporaryFolder folder;
   const RunFolder run(folder.path() / "run");

@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "steepest/base/error.h"
@@ -239,6 +242,84 @@ TEST_F(Training, FinishedRunHasNothingToDo) {
   EXPECT_EQ(summary.outcome, Outcome::kAlreadyFinished);
   EXPECT_EQ(summary.exit_status(), 0);
   EXPECT_EQ(slurp(run("run") / "log.txt"), before);
+}
+
+TEST_F(Training, CurvesOfARunKilledBeforeItDrewAreDrawn) {
+  train(request("run"));
+  fs::remove(run("run") / "curves.svg");
+  fs::remove(run("run") / "curves.png");
+  auto again = request("run");
+  again.resume = true;
+  EXPECT_EQ(train(again).outcome, Outcome::kAlreadyFinished);
+  EXPECT_TRUE(fs::exists(run("run") / "curves.svg"));
+  EXPECT_TRUE(fs::exists(run("run") / "curves.png"));
+}
+
+TEST_F(Training, ComparedFoldersAreCheckedBeforeAnythingIsWritten) {
+  auto made = request("run");
+  made.compare = {run("nothing")};
+  EXPECT_THROW(train(made), ConfigError);
+  EXPECT_FALSE(fs::exists(run("run")));
+  train(request("other"));
+  made.compare = {run("other") / ""};
+  train(made);
+  const std::string svg = slurp(run("run") / "curves.svg");
+  EXPECT_THAT(svg, HasSubstr("run held out"));
+  EXPECT_THAT(svg, HasSubstr("other held out"));
+}
+
+TEST_F(Training, RecipeOfTheFolderMakesTheSameRun) {
+  train(request("run"));
+  TrainRequest again;
+  again.recipe = load_recipe(run("run") / "recipe.yaml");
+  again.out = run("again");
+  again.threads = 1;
+  EXPECT_EQ(again.recipe.dataset.path, fs::absolute(data()).string());
+  train(again);
+  expect_same_end("run", "again");
+  EXPECT_EQ(slurp(run("run") / "recipe.yaml"), slurp(run("again") / "recipe.yaml"));
+}
+
+/// What a run tells people, and what it came to.
+struct Told {
+  std::string text;
+  TrainSummary summary;
+};
+Told told(TrainRequest made, const fs::path& file) {
+  std::FILE* out = std::fopen(file.c_str(), "w");
+  Progress progress(out, /*bar=*/false, std::chrono::milliseconds(0));
+  made.progress = &progress;
+  TrainSummary summary = train(made);
+  std::fclose(out);
+  return {slurp(file), std::move(summary)};
+}
+
+TEST_F(Training, FewerStepsThanMadeAreSaidSo) {
+  const std::string fixed = "lr_scheduler={lr_decay_steps: 6, lr_warmup_steps: 2}";
+  train(request("run", {fixed}));
+  auto again = request("run", {fixed, "step_scheduler.max_steps=4"});
+  again.resume = true;
+  const auto [text, summary] = told(again, folder_.path() / "told");
+  EXPECT_EQ(summary.outcome, Outcome::kAlreadyFinished);
+  EXPECT_EQ(text, "'" + run("run").string() +
+                      "' has made 6 steps already, more than step_scheduler.max_steps, 4; raise it "
+                      "to go on\n");
+  EXPECT_THAT(summary.text(), HasSubstr("6, more than the 4 asked for: nothing to do"));
+}
+
+TEST_F(Training, TimeLeftIsThatOfUpdates) {
+  // The evaluation before training takes far longer than the updates.
+  const auto [text, summary] =
+      told(request("run", {"dataset.validation_windows=10000", "step_scheduler.val_every_steps=100",
+                           "step_scheduler.ckpt_every_steps=100"}),
+           folder_.path() / "told");
+  EXPECT_THAT(text, HasSubstr("held out, 1 thread\n"));
+  const auto left = text.find("tokens/s  ");
+  ASSERT_NE(left, std::string::npos) << text;
+  int minutes = 0, seconds = 0;
+  ASSERT_EQ(std::sscanf(text.c_str() + left, "tokens/s  %d:%d left", &minutes, &seconds), 2);
+  // Two equal evaluations; five updates are left. A line rounds up to whole seconds.
+  EXPECT_LT(60 * minutes + seconds, 1 + 5 * summary.times.evaluation / 2) << text;
 }
 
 TEST_F(Training, ResumeWithoutACheckpointStartsAnew) {
