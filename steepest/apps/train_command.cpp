@@ -80,7 +80,7 @@ void add_train_command(CLI::App& app, Action& action) {
       "\n"
       "Exit status: 0 done; 1 the loss or a gradient became NaN; 2 the recipe, an argument or an "
       "input is wrong;\n"
-      "130 and 143 stopped by Ctrl-C or SIGTERM, after saving.");
+      "130, 143 and 129 stopped by Ctrl-C, SIGTERM or a closed terminal, after saving.");
   verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }
 

@@ -110,10 +110,22 @@ void sync_folder(const fs::path& folder, const WriteObserver& observe) {
   if (::fsync(file.get()) != 0 && errno != EINVAL) fail("syncing", folder, errno);
 }
 
-void require_writable_folder(const fs::path& folder) {
+void sync_file(const fs::path& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 && errno == ENOENT) return;
+  if (file.get() < 0) fail("opening", path, errno);
+  if (::fsync(file.get()) != 0) fail("syncing", path, errno);
+}
+
+void require_writable_folder(const fs::path& folder, const WriteObserver& observe) {
   std::error_code error;
+  std::vector<fs::path> missing;
+  for (fs::path each = folder; !each.empty() && !fs::exists(each, error); each = each.parent_path())
+    missing.push_back(each);
   fs::create_directories(folder, error);
   if (error) fail("creating", folder, error.value());
+  for (const fs::path& each : missing)
+    sync_folder(each.has_parent_path() ? each.parent_path() : ".", observe);
   const fs::path probe = folder / fmt::format(".writable-{}", ::getpid());
   Descriptor file(::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
   if (file.get() < 0) fail("writing to", folder, errno);

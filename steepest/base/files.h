@@ -29,8 +29,13 @@ void replace_file(const std::filesystem::path& path, std::string_view bytes,
 /// fsync of a folder, so that names in it survive a crash.
 void sync_folder(const std::filesystem::path& folder, const WriteObserver& observe = {});
 
+/// Waits until the disk has all of a file that was written by other means. IoError with the
+/// system's reason; a file that is gone needs no waiting.
+void sync_file(const std::filesystem::path& path);
+
 /// IoError with the system's reason if files cannot be made in `folder` (it is created, with
-/// parents, if missing).
-void require_writable_folder(const std::filesystem::path& folder);
+/// parents, if missing; the names of what is created are synced).
+void require_writable_folder(const std::filesystem::path& folder,
+                             const WriteObserver& observe = {});
 
 }  // namespace steepest

@@ -1,8 +1,6 @@
 #include "steepest/train/metrics.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -87,12 +85,7 @@ void MetricsFile::append(const StepMetrics& metrics) {
                           std::strerror(errno), "make room on the disk, then go on with --resume"});
 }
 
-void MetricsFile::sync() {
-  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;  // removed by the user: nothing is left to wait for
-  ::fsync(file);
-  ::close(file);
-}
+void MetricsFile::sync() { sync_file(path_); }
 
 std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
   std::vector<StepMetrics> lines;

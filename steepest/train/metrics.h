@@ -38,6 +38,7 @@ class MetricsFile {
   /// IoError on a full disk.
   void append(const StepMetrics& metrics);
   /// Waits until the disk has it all: called before a checkpoint that relies on it is written.
+  /// IoError where the disk refuses.
   void sync();
 
  private:

@@ -5,10 +5,12 @@
 #include <spdlog/sinks/basic_file_sink.h>
 
 #include "steepest/base/error.h"
+#include "steepest/base/files.h"
 
 namespace steepest::train {
 
-RunLog::RunLog(const std::filesystem::path& path, Progress& progress) : progress_(progress) {
+RunLog::RunLog(const std::filesystem::path& path, Progress& progress)
+    : path_(path), progress_(progress) {
   try {
     file_ = std::make_shared<spdlog::logger>(
         "run", std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string()));
@@ -33,5 +35,10 @@ void RunLog::warn(std::string_view text) {
 }
 void RunLog::error(std::string_view text) { file_->error("{}", text); }
 void RunLog::detail(std::string_view text) { file_->info("{}", text); }
+
+void RunLog::sync() {
+  file_->flush();
+  sync_file(path_);
+}
 
 }  // namespace steepest::train

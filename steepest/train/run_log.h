@@ -28,8 +28,11 @@ class RunLog {
   void error(std::string_view text);
   /// Only to the file: what would be too much on a terminal.
   void detail(std::string_view text);
+  /// Waits until the disk has it all. IoError where the disk refuses.
+  void sync();
 
  private:
+  std::filesystem::path path_;
   Progress& progress_;
   std::shared_ptr<spdlog::logger> file_;
 };

@@ -1,6 +1,7 @@
 #include "steepest/train/signals.h"
 
 #include <csignal>
+#include <iterator>
 
 namespace steepest::train {
 namespace {
@@ -18,8 +19,9 @@ extern "C" void note_signal(int signal) {
   noted = signal;
 }
 
-constexpr int kStopping[] = {SIGINT, SIGTERM};
-struct sigaction earlier[2];
+constexpr int kStopping[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr int kCount = std::size(kStopping);
+struct sigaction earlier[kCount];
 
 }  // namespace
 
@@ -29,11 +31,16 @@ StopSignals::StopSignals() {
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (int i = 0; i < 2; ++i) sigaction(kStopping[i], &action, &earlier[i]);
+  for (int i = 0; i < kCount; ++i) {
+    sigaction(kStopping[i], &action, &earlier[i]);
+    // nohup: the run is to outlive its terminal.
+    if (kStopping[i] == SIGHUP && earlier[i].sa_handler == SIG_IGN)
+      sigaction(SIGHUP, &earlier[i], nullptr);
+  }
 }
 
 StopSignals::~StopSignals() {
-  for (int i = 0; i < 2; ++i) sigaction(kStopping[i], &earlier[i], nullptr);
+  for (int i = 0; i < kCount; ++i) sigaction(kStopping[i], &earlier[i], nullptr);
 }
 
 int StopSignals::received() const { return noted; }
@@ -44,6 +51,8 @@ const char* signal_name(int signal) {
       return "SIGINT";
     case SIGTERM:
       return "SIGTERM";
+    case SIGHUP:
+      return "SIGHUP";
     default:
       return "another signal";
   }

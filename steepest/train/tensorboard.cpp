@@ -118,6 +118,8 @@ void EventFile::append(const StepMetrics& metrics, double wall_time) {
   write(event.SerializeAsString());
 }
 
+void EventFile::sync() { sync_file(path_); }
+
 void EventFile::write(std::string_view record) {
   out_ << tfrecord(record) << std::flush;
   if (!out_)

@@ -28,6 +28,8 @@ class EventFile {
   /// seconds since 1970.
   EventFile(const std::filesystem::path& folder, double wall_time);
   void append(const StepMetrics& metrics, double wall_time);
+  /// Waits until the disk has it all. IoError where the disk refuses.
+  void sync();
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -73,6 +73,11 @@ struct Outputs {
       : log(folder.log(), progress),
         metrics(folder.metrics()),
         events(folder.root(), unix_time()) {}
+  void sync() {
+    log.sync();
+    metrics.sync();
+    events.sync();
+  }
   RunLog log;
   MetricsFile metrics;
   EventFile events;
@@ -260,6 +265,7 @@ void Run::open_outputs(std::int64_t keep_step) {
   resolved.dataset.path = fs::absolute(recipe_.dataset.path).lexically_normal().string();
   folder_.write_recipe(steepest::write_recipe(resolved));
   out_.emplace(folder_, progress_);
+  sync_folder(folder_.root());
   for (const auto& warning : recipe_.warnings) out_->log.warn(warning);
   out_->log.detail(optimizer_->describe());
 }
@@ -357,7 +363,7 @@ void Run::log_line(bool with_update) {
 void Run::save() {
   require_finite_weights();
   const Timed timed(times_.checkpoint);
-  out_->metrics.sync();
+  out_->sync();
   last_checkpoint_ =
       save_training(folder_.checkpoints(), {model_, *optimizer_, scheduler_.get()}, counters_,
                     recipe_json_, data_.checksum(), request_.observe_checkpoint);

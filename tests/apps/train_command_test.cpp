@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "tests/support/run_program.h"
 
@@ -130,6 +131,24 @@ TEST_F(TrainCommand, UnwritableFoldersAreCleanErrors) {
   const auto file = train("recipes/tiny.yaml --out data/text.txt");
   EXPECT_EQ(file.status, 2);
   EXPECT_THAT(file.err, HasSubstr("'data/text.txt' is not a folder"));
+}
+
+TEST_F(TrainCommand, SignalsWhileEvaluatingSaveFirst) {
+  for (const auto& [signal, status] : {std::pair("TERM", 143), std::pair("HUP", 129)}) {
+    const std::string out = std::string("runs/") + signal;
+    const auto stopped = run_command(
+        folder(),
+        std::string(STEEPEST_PROGRAM) + " train --threads 1 recipes/tiny.yaml --out " + out +
+            " --set dataset.validation_windows=20000 & pid=$!; until grep -q 'held out' " + out +
+            "/log.txt 2>/dev/null; do sleep 0.02; done; kill -" + signal + " $pid; wait $pid");
+    EXPECT_EQ(stopped.status, status);
+    EXPECT_THAT(stopped.err,
+                HasSubstr(std::string("stopped by SIG") + signal + " after step 0; saved as"));
+    const auto inspected =
+        run_command(folder(), std::string(STEEPEST_PROGRAM) + " inspect --verify " + out +
+                                  "/checkpoints/step-0");
+    EXPECT_EQ(inspected.status, 0) << inspected.err;
+  }
 }
 
 TEST_F(TrainCommand, KilledAndResumedLeavesEveryStepOnce) {

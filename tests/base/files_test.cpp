@@ -73,5 +73,29 @@ TEST_F(FilesTest, RefusesAFolderThatCannotBe) {
   EXPECT_TRUE(fs::is_empty(folder / "a" / "b"));
 }
 
+TEST_F(FilesTest, NamesOfNewFoldersAreSynced) {
+  std::vector<std::string> stages;
+  const auto note = [&](std::string_view stage) { stages.emplace_back(stage); };
+  require_writable_folder(folder / "a" / "b", note);
+  const std::string at = folder.string();
+  EXPECT_EQ(stages, (std::vector<std::string>{"fsync-folder " + at + "/a", "fsync-folder " + at}));
+  stages.clear();
+  require_writable_folder(folder / "a" / "b", note);
+  EXPECT_TRUE(stages.empty());
+}
+
+TEST_F(FilesTest, AFailedSyncIsSaid) {
+  write_file(folder / "x", "a");
+  EXPECT_NO_THROW(sync_file(folder / "x"));
+  EXPECT_NO_THROW(sync_file(folder / "gone"));
+  // A device takes no sync.
+  try {
+    sync_file("/dev/null");
+    FAIL();
+  } catch (const IoError& error) {
+    EXPECT_EQ(std::string(error.what()).rfind("syncing /dev/null failed: Invalid argument", 0), 0u);
+  }
+}
+
 }  // namespace
 }  // namespace steepest

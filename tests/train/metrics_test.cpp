@@ -96,5 +96,11 @@ TEST(Metrics, NamesAFileThatCannotBeWritten) {
   }
 }
 
+TEST(Metrics, AFailedSyncIsSaid) {
+  // A device takes no sync.
+  MetricsFile device("/dev/null");
+  EXPECT_THROW(device.sync(), IoError);
+}
+
 }  // namespace
 }  // namespace steepest::train

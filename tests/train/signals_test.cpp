@@ -8,7 +8,7 @@ namespace steepest::train {
 namespace {
 
 TEST(StopSignals, NotesInsteadOfEnding) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const StopSignals signals;
     EXPECT_EQ(signals.received(), 0);
     std::raise(signal);
@@ -26,6 +26,16 @@ TEST(StopSignals, SecondSignalEndsAtOnce) {
       testing::KilledBySignal(SIGTERM), "");
 }
 
+TEST(StopSignals, AnIgnoredHangupStaysIgnored) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  {
+    const StopSignals signals;
+    std::raise(SIGHUP);
+    EXPECT_EQ(signals.received(), 0);
+  }
+  EXPECT_EQ(std::signal(SIGHUP, before), SIG_IGN);
+}
+
 TEST(StopSignals, EarlierHandlersComeBack) {
   std::signal(SIGTERM, SIG_IGN);
   { const StopSignals signals; }
@@ -35,7 +45,8 @@ TEST(StopSignals, EarlierHandlersComeBack) {
 TEST(StopSignals, Names) {
   EXPECT_STREQ(signal_name(SIGINT), "SIGINT");
   EXPECT_STREQ(signal_name(SIGTERM), "SIGTERM");
-  EXPECT_STREQ(signal_name(SIGHUP), "another signal");
+  EXPECT_STREQ(signal_name(SIGHUP), "SIGHUP");
+  EXPECT_STREQ(signal_name(SIGUSR1), "another signal");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -230,6 +232,35 @@ TEST_F(Training, KilledWhileSavingAndResumedIsAsIfNeverStopped) {
         << names[static_cast<std::size_t>(stage - 1)];
     expect_same_end("never", name);
     EXPECT_EQ(checkpoint("never", 4) == checkpoint(name, 4), true);
+  }
+}
+
+TEST_F(Training, SignalsWhileSavingLeaveAWholeCheckpoint) {
+  train(request("never"));
+  const auto launch = [&](const std::string& out, int stage, int signal) {
+    const std::string command = std::string(STEEPEST_TEST_PROGRAMS) + "/train_killed " +
+                                recipe_path().string() + " " + run(out).string() + " " +
+                                std::to_string(stage) + " " + std::to_string(signal) + " > " +
+                                (folder_.path() / "stages").string() + " 2>&1";
+    const int result = std::system(command.c_str());
+    return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
+  };
+  ASSERT_EQ(launch("counted", 0, SIGTERM), 0);
+  const std::string stages = slurp(folder_.path() / "stages");
+  const auto per_checkpoint = static_cast<int>(std::count(stages.begin(), stages.end(), '\n')) / 3;
+  for (int i = 1; i <= per_checkpoint; ++i) {
+    const std::string name = "stopped" + std::to_string(i);
+    const int signal = i % 2 == 0 ? SIGTERM : SIGHUP;
+    EXPECT_EQ(launch(name, per_checkpoint + i, signal), 128 + signal) << i;
+    std::set<std::string> names;
+    for (const auto& each : fs::directory_iterator(run(name) / "checkpoints"))
+      names.insert(each.path().filename());
+    EXPECT_EQ(names, (std::set<std::string>{"step-2", "step-4"})) << i;
+    EXPECT_EQ(checkpoint("never", 4) == checkpoint(name, 4), true) << i;
+    auto again = request(name);
+    again.resume = true;
+    EXPECT_EQ(train(again).outcome, Outcome::kFinished);
+    expect_same_end("never", name);
   }
 }
 
