@@ -89,9 +89,15 @@ class RuleStateHolder final : public torch::optim::OptimizerParamState {
 ///   steepest::AdamW optimizer(model->parameters(), {.lr = 3e-4});
 ///   steepest::Muon optimizer({{.params = wide, .options = {.lr = 0.02}}, {.params = tall}});
 ///
-/// Construction throws ConfigError for options out of range (all problems in one error) and for a
-/// parameter given twice, and what the rule's `require` throws (ShapeError, DtypeError,
-/// LayoutError); nothing is built then.
+/// Construction throws ConfigError for options out of range (all problems in one error), for a
+/// parameter given twice and for one that is not a leaf; LayoutError for parameters that share
+/// memory; and what the rule's `require` throws (ShapeError, DtypeError, LayoutError). Nothing is
+/// built then.
+///
+/// A step checks first what came into param_groups() and state() from outside: what the constructor
+/// would refuse is refused; parameters may be added, taken out, and given other memory (set_data,
+/// Module::to). StateError: another tensor in the place of one with state, a state of another
+/// optimizer, or one that does not fit its parameter any more. Nothing is changed then.
 template <class R>
 class RuleOptimizer : public torch::optim::Optimizer {
  public:
@@ -109,18 +115,38 @@ class RuleOptimizer : public torch::optim::Optimizer {
     validate(defaults, R::kName);
     std::set<const void*> seen;
     for (std::size_t i = 0; i < groups.size(); ++i) check_group(groups[i], i, seen);
+    std::vector<std::vector<at::Tensor>> all;
+    for (const Group& group : groups) all.push_back(group.params);
+    require_apart(all);
     for (Group& group : groups) append(std::move(group));
+    known_.note(param_groups_);
   }
 
-  /// Adds a group; refused like one of the constructor's.
+  /// Adds a group; refused like one of the constructor's. Nothing is changed then.
   void add_param_group(Group group) {
+    check_foreign_changes();
     std::set<const void*> seen;
-    for (const auto& each : param_groups_)
+    std::vector<std::vector<at::Tensor>> all;
+    for (const auto& each : param_groups_) {
+      all.push_back(each.params());
       for (const at::Tensor& param : each.params()) seen.insert(param.unsafeGetTensorImpl());
+    }
     check_group(group, param_groups_.size(), seen);
+    all.push_back(group.params);
+    require_apart(all);
     append(std::move(group));
+    known_.note(param_groups_);
   }
-  using Optimizer::add_param_group;
+  /// The same from libtorch's own type of group; without options it gets the defaults. ConfigError:
+  /// options of another optimizer. Through a reference to the base class libtorch's own function
+  /// runs instead, which drops a group's options and gives it the defaults.
+  void add_param_group(const torch::optim::OptimizerParamGroup& group) {
+    const torch::optim::OptimizerOptions& options =
+        group.has_options() ? group.options() : *defaults_;
+    const auto* holder = dynamic_cast<const RuleOptionsHolder<Options>*>(&options);
+    if (!holder) refuse_foreign_options(R::kName, param_groups_.size());
+    add_param_group(Group{group.params(), holder->value});
+  }
 
   /// The options of a group, to read or to change; a change is checked at the next step.
   /// ConfigError: the group came through the base class with options of another optimizer.
@@ -129,11 +155,17 @@ class RuleOptimizer : public torch::optim::Optimizer {
     return options_of(param_groups_.at(group), group);
   }
 
-  /// The state of a parameter, or null before its first gradient.
+  /// The state of a parameter, or null before its first gradient. StateError: state() holds another
+  /// optimizer's for it.
   State* state_of(const at::Tensor& param) {
+    return const_cast<State*>(std::as_const(*this).state_of(param));
+  }
+  const State* state_of(const at::Tensor& param) const {
     const auto found = state_.find(param.unsafeGetTensorImpl());
-    return found == state_.end() ? nullptr
-                                 : &static_cast<RuleStateHolder<State>&>(*found->second).value;
+    if (found == state_.end() || !found->second) return nullptr;
+    const auto* holder = dynamic_cast<const RuleStateHolder<State>*>(found->second.get());
+    if (!holder) refuse_foreign_state(R::kName, place_of(param));
+    return &holder->value;
   }
   /// Makes the state of every parameter; inert.
   void allocate_state() {
@@ -180,13 +212,11 @@ class RuleOptimizer : public torch::optim::Optimizer {
       saved.options = write_fields(options(g)).dump();
       for (const at::Tensor& param : param_groups_[g].params()) {
         ArchivedState state;
-        const auto found = state_.find(param.unsafeGetTensorImpl());
-        if (found != state_.end()) {
-          const State& value = static_cast<const RuleStateHolder<State>&>(*found->second).value;
+        if (const State* value = state_of(param)) {
           state.present = true;
-          state.step = value.step;
+          state.step = value->step;
           for_each_state_tensor<State>([&](const StateField<State>& field) {
-            const at::Tensor& tensor = value.*(field.member);
+            const at::Tensor& tensor = value->*(field.member);
             if (tensor.defined()) state.tensors.emplace_back(std::string(field.key), tensor);
           });
         }
@@ -265,37 +295,46 @@ class RuleOptimizer : public torch::optim::Optimizer {
     param_groups_.emplace_back(
         std::move(group.params),
         std::make_unique<RuleOptionsHolder<Options>>(std::move(group.options)));
-    checked_ = counts();
+  }
+
+  /// What a parameter is called in messages.
+  std::string place_of(const at::Tensor& param) const {
+    for (std::size_t g = 0; g < param_groups_.size(); ++g)
+      for (std::size_t p = 0; p < param_groups_[g].params().size(); ++p)
+        if (param_groups_[g].params()[p].is_same(param)) return name_in_group(p, g);
+    return "of no group";
   }
 
   /// libtorch's add_param_group, with no checks of ours, can be called through the base class,
-  /// param_groups() can be written to, and options can be changed between steps: what came that way
-  /// is checked here, before anything is changed.
+  /// param_groups() and state() can be written to, parameters be converted or moved, and options be
+  /// changed between steps: what came that way is checked here, before anything is changed. States
+  /// of parameters that were taken out go with them.
   void check_foreign_changes() {
     for (std::size_t g = 0; g < param_groups_.size(); ++g)
       validate(options(g), group_scope(R::kName, g));
-    if (checked_ == counts()) return;
+    if (known_.hold(param_groups_)) return;
     std::set<const void*> seen;
-    for (std::size_t g = 0; g < param_groups_.size(); ++g)
-      check_group({param_groups_[g].params(), options(g)}, g, seen);
-    checked_ = counts();
-  }
-
-  /// How many parameters each group holds.
-  std::vector<std::size_t> counts() const {
-    std::vector<std::size_t> all;
-    for (const auto& group : param_groups_) all.push_back(group.params().size());
-    return all;
+    std::vector<std::vector<at::Tensor>> all;
+    for (std::size_t g = 0; g < param_groups_.size(); ++g) {
+      all.push_back(param_groups_[g].params());
+      check_group({all.back(), options(g)}, g, seen);
+    }
+    require_apart(all);
+    const std::vector<KnownGroups::Gone> gone = known_.gone(param_groups_);
+    for (const KnownGroups::Gone& each : gone)
+      if (each.taken && state_.count(each.param.unsafeGetTensorImpl()) != 0)
+        refuse_replaced(name_in_group(each.index, each.group));
+    for (const KnownGroups::Gone& each : gone) state_.erase(each.param.unsafeGetTensorImpl());
+    known_.note(param_groups_);
   }
 
   State& allocated(const at::Tensor& param, const Options& options) {
-    auto& holder = state_[param.unsafeGetTensorImpl()];
-    if (!holder) {
-      auto fresh = std::make_unique<RuleStateHolder<State>>();
-      fresh->value = R::make_state(param, options);
-      holder = std::move(fresh);
-    }
-    return static_cast<RuleStateHolder<State>&>(*holder).value;
+    if (State* state = state_of(param)) return *state;
+    auto fresh = std::make_unique<RuleStateHolder<State>>();
+    fresh->value = R::make_state(param, options);
+    State& state = fresh->value;
+    state_[param.unsafeGetTensorImpl()] = std::move(fresh);
+    return state;
   }
 
   static std::unique_ptr<RuleStateHolder<State>> read_state(const at::Tensor& param,
@@ -313,7 +352,7 @@ class RuleOptimizer : public torch::optim::Optimizer {
     return state;
   }
 
-  std::vector<std::size_t> checked_;  ///< counts() when the groups were last looked at
+  KnownGroups known_;  ///< the groups when they were last checked
 };
 
 }  // namespace steepest

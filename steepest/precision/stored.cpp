@@ -119,8 +119,10 @@ namespace {
 
 [[noreturn]] void refuse_changed(std::string_view what, std::string_view name) {
   throw StateError(
-      {.what = fmt::format("{} of parameter {} was made for another storage or shape", what, name),
-       .why = "states and masters cannot be changed, nor a parameter resized, once steps were made",
+      {.what = fmt::format("{} of parameter {} was made for another storage, shape or device", what,
+                           name),
+       .why = "states and masters cannot be changed, nor a parameter resized or moved, once steps "
+              "were made",
        .remedy = "set them before the first step, or build the optimizer anew and load"});
 }
 
@@ -139,7 +141,7 @@ void require_stored(const at::Tensor& param, const StoredState& state, StateForm
   const bool scaled = is_coded(format) && !blocks;
   const auto scales = state.scales.defined() ? state.scales.scalar_type() : at::kByte;
   const bool fits =
-      state.values.sizes() == param.sizes() &&
+      state.values.sizes() == param.sizes() && state.values.device() == param.device() &&
       // A float state may have another float type, as where it was loaded from; codes may not.
       (is_coded(format) ? state.values.scalar_type() == type
                         : at::isFloatingType(state.values.scalar_type())) &&
@@ -155,7 +157,8 @@ void require_master(const at::Tensor& param, const at::Tensor& master, MasterFor
       at::isReducedFloatingType(param.scalar_type()) && format != MasterFormat::kNone;
   const bool fits =
       master.defined() == wanted &&
-      (!wanted || (master.sizes() == param.sizes() && master.scalar_type() == master_type(format)));
+      (!wanted || (master.sizes() == param.sizes() && master.device() == param.device() &&
+                   master.scalar_type() == master_type(format)));
   if (!fits) refuse_changed("the master", name);
 }
 

@@ -12,13 +12,17 @@ namespace steepest {
 namespace {
 
 constexpr const char* kState =
-    "a state of parameter 0 of group 0 was made for another storage or shape; states and masters "
-    "cannot be changed, nor a parameter resized, once steps were made; set them before the first "
+    "a state of parameter 0 of group 0 was made for another storage, shape or device; states and "
+    "masters "
+    "cannot be changed, nor a parameter resized or moved, once steps were made; set them before "
+    "the first "
     "step, or build the optimizer anew and load";
 constexpr const char* kMaster =
-    "the master of parameter 0 of group 0 was made for another storage or shape; states and "
+    "the master of parameter 0 of group 0 was made for another storage, shape or device; states "
+    "and "
     "masters "
-    "cannot be changed, nor a parameter resized, once steps were made; set them before the first "
+    "cannot be changed, nor a parameter resized or moved, once steps were made; set them before "
+    "the first "
     "step, or build the optimizer anew and load";
 
 at::Tensor param(at::ScalarType type = at::kFloat) {

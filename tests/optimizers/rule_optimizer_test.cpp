@@ -251,5 +251,166 @@ TEST(RuleOptimizer, ABadOptionSetBetweenStepsIsCaughtBeforeTheStep) {
   EXPECT_EQ(p[0][0].item<double>(), 1);
 }
 
+constexpr const char* kForeignOptions =
+    "group 1 holds options of another optimizer than sgd; their fields mean nothing to this rule; "
+    "add the group with a steepest::RuleGroup, or without options";
+
+TEST(RuleOptimizer, LibtorchsOwnGroupsKeepTheirOptions) {
+  const at::Tensor a = param(), b = param(), c = param();
+  SGD optimizer({a}, {.lr = 1});
+  EXPECT_ERROR(ConfigError,
+               optimizer.add_param_group(torch::optim::OptimizerParamGroup(
+                   {b}, std::make_unique<torch::optim::SGDOptions>(0.1))),
+               kForeignOptions);
+  EXPECT_ERROR(ConfigError,
+               optimizer.add_param_group(torch::optim::OptimizerParamGroup(
+                   {b}, std::make_unique<RuleOptionsHolder<LionOptions>>(LionOptions{}))),
+               kForeignOptions);
+  EXPECT_EQ(optimizer.param_groups().size(), 1u);
+  // 1e-3 is SGDOptions' default, which libtorch's own function would take for not set.
+  optimizer.add_param_group(torch::optim::OptimizerParamGroup(
+      {b}, std::make_unique<RuleOptionsHolder<SGDOptions>>(SGDOptions{.lr = 1e-3})));
+  optimizer.add_param_group(torch::optim::OptimizerParamGroup({c}));
+  EXPECT_EQ(optimizer.options(1).lr, 1e-3);
+  EXPECT_EQ(optimizer.options(2).lr, 1);
+}
+
+constexpr const char* kReplaced =
+    "another tensor has taken the place of parameter 0 of group 0; the state belongs to the tensor "
+    "that was there, and would be lost; give the old tensor new values (copy_, set_data), erase "
+    "its "
+    "state first, or build the optimizer anew";
+
+TEST(RuleOptimizer, AReplacedParameterIsRefusedOnceItHasState) {
+  const at::Tensor a = param(), b = param(), c = param();
+  AdamW optimizer({a}, {.lr = 0.1, .weight_decay = 0});
+  optimizer.param_groups()[0].params()[0] = b;  // before any state: nothing is lost
+  grad(b, 1);
+  optimizer.step();
+  EXPECT_NEAR(b[0][0].item<double>(), 0.9, 1e-6);
+
+  optimizer.param_groups()[0].params()[0] = c;
+  grad(c, 1);
+  EXPECT_ERROR(StateError, optimizer.step(), kReplaced);
+  EXPECT_ERROR(StateError, optimizer.allocate_state(), kReplaced);
+  EXPECT_EQ(c[0][0].item<double>(), 1);
+  EXPECT_EQ(optimizer.state_of(c), nullptr);
+  EXPECT_EQ(optimizer.state_of(b)->step, 1);
+  optimizer.state().erase(b.unsafeGetTensorImpl());
+  optimizer.step();
+  EXPECT_NEAR(c[0][0].item<double>(), 0.9, 1e-6);
+}
+
+TEST(RuleOptimizer, ParametersMayBeTakenOutAndTheirStateGoesWithThem) {
+  const at::Tensor a = param(), b = param(), c = param();
+  AdamW optimizer({a, b}, {.lr = 0.1, .weight_decay = 0});
+  for (const at::Tensor& each : {a, b, c}) grad(each, 1);
+  optimizer.step();
+  auto& params = optimizer.param_groups()[0].params();
+  params.erase(params.begin());
+  params.push_back(c);
+  optimizer.step();
+  EXPECT_EQ(optimizer.state_of(a), nullptr);
+  EXPECT_EQ(optimizer.state_of(b)->step, 2);
+  EXPECT_EQ(optimizer.state_of(c)->step, 1);
+  EXPECT_NEAR(a[0][0].item<double>(), 0.9, 1e-6);
+}
+
+// Module::to gives the parameters other memory.
+TEST(RuleOptimizer, AConvertedModuleIsFollowedAndCheckedAnew) {
+  torch::nn::Linear module(4, 3);
+  AdamW optimizer(module->parameters(), {.lr = 0.1});
+  for (const at::Tensor& each : module->parameters()) each.mutable_grad() = at::ones(each.sizes());
+  optimizer.step();
+  module->zero_grad();
+  module->to(at::kDouble);
+  for (const at::Tensor& each : module->parameters())
+    each.mutable_grad() = at::ones(each.sizes(), at::kDouble);
+  optimizer.step();
+  EXPECT_EQ(module->weight.scalar_type(), at::kDouble);
+  EXPECT_EQ(optimizer.state_of(module->weight)->step, 2);
+
+  // A matrix that became a vector is nothing that muon can orthogonalize; without state, too.
+  const at::Tensor w = param({4, 2});
+  Muon muon({w});
+  w.set_data(at::ones({8}));
+  w.mutable_grad() = at::ones({8});
+  EXPECT_ERROR(ShapeError, muon.step(),
+               "parameter 0 of group 0 of shape [8] was given to muon; muon orthogonalizes "
+               "matrices; a vector has no singular values to even out; put it into a group of "
+               "adamw, as build_optimizer does");
+}
+
+TEST(RuleOptimizer, AStateOnAnotherDeviceIsRefused) {
+  const at::Tensor p = param();
+  AdamW optimizer({p});
+  grad(p, 1);
+  optimizer.step();
+  optimizer.state_of(p)->exp_avg = at::ones({2, 2}, at::TensorOptions().device(at::kMeta));
+  EXPECT_ERROR(StateError, optimizer.step(),
+               "a state of parameter 0 of group 0 was made for another storage, shape or device; "
+               "states and masters cannot be changed, nor a parameter resized or moved, once steps "
+               "were made; set them before the first step, or build the optimizer anew and load");
+}
+
+TEST(RuleOptimizer, ParametersThatShareMemoryAreRefused) {
+  const at::Tensor whole = at::ones({6, 4});
+  const auto leaf = [](const at::Tensor& t) { return t.detach().set_requires_grad(true); };
+  const at::Tensor top = leaf(whole.slice(0, 0, 3)), bottom = leaf(whole.slice(0, 3, 6)),
+                   left = leaf(whole.slice(1, 0, 2)), right = leaf(whole.slice(1, 2, 4));
+  EXPECT_NO_THROW(AdamW({top, bottom}));
+  EXPECT_NO_THROW(AdamW({left, right}));
+  EXPECT_ERROR(LayoutError, AdamW({top, param(), left}),
+               "parameters 0 of group 0 and 2 of group 0 share memory; what they share would be "
+               "updated twice a step; give one of them, or parts that do not overlap");
+  EXPECT_ERROR(LayoutError, AdamW({leaf(at::ones({10}).unfold(0, 4, 2))}),
+               "parameter 0 of group 0 overlaps itself; several of its elements are the same "
+               "memory, so an in-place update is undefined; give a clone");
+
+  SGD optimizer({top}, {.lr = 1});
+  constexpr const char* kShared =
+      "parameters 0 of group 0 and 0 of group 1 share memory; what they share would be updated "
+      "twice a step; give one of them, or parts that do not overlap";
+  EXPECT_ERROR(LayoutError, optimizer.add_param_group(RuleGroup<SGDOptions>{.params = {left}}),
+               kShared);
+  EXPECT_EQ(optimizer.param_groups().size(), 1u);
+  static_cast<torch::optim::Optimizer&>(optimizer).add_param_group(
+      torch::optim::OptimizerParamGroup({left}));
+  grad(top, 1);
+  EXPECT_ERROR(LayoutError, optimizer.step(), kShared);
+  EXPECT_TRUE(whole.eq(1).all().item<bool>());
+
+  // Tied after construction.
+  const at::Tensor a = param(), b = param();
+  SGD later({a, b}, {.lr = 1});
+  b.set_data(a.detach());
+  EXPECT_ERROR(LayoutError, later.step(),
+               "parameters 0 of group 0 and 1 of group 0 share memory; what they share would be "
+               "updated twice a step; give one of them, or parts that do not overlap");
+}
+
+TEST(RuleOptimizer, AStateOfAnotherOptimizerIsRefused) {
+  const at::Tensor a = param(), b = param();
+  AdamW optimizer({a, b});
+  grad(a, 1);
+  grad(b, 1);
+  optimizer.state()[a.unsafeGetTensorImpl()];  // looked up without find: an empty entry is none
+  optimizer.state()[b.unsafeGetTensorImpl()] = std::make_unique<RuleStateHolder<LionRule::State>>();
+  constexpr const char* kForeign =
+      "the state of parameter 1 of group 0 is not one of adamw; another optimizer's fields mean "
+      "nothing to this rule; erase it from state(), or load what this rule saved";
+  EXPECT_ERROR(StateError, optimizer.step(), kForeign);
+  EXPECT_EQ(a[0][0].item<double>(), 1);
+  EXPECT_EQ(optimizer.state_of(a), nullptr);
+  EXPECT_ERROR(StateError, optimizer.state_of(b), kForeign);
+  std::stringstream stream;
+  EXPECT_ERROR(StateError, torch::save(optimizer, stream), kForeign);
+  optimizer.state()[b.unsafeGetTensorImpl()] = std::make_unique<torch::optim::AdamParamState>();
+  EXPECT_ERROR(StateError, optimizer.step(), kForeign);
+  optimizer.state().erase(b.unsafeGetTensorImpl());
+  optimizer.step();
+  EXPECT_EQ(optimizer.state_of(b)->step, 1);
+}
+
 }  // namespace
 }  // namespace steepest
