@@ -25,6 +25,7 @@ struct Range {
   double high = std::numeric_limits<double>::infinity();
   bool low_open = false;   ///< low itself is out
   bool high_open = false;  ///< high itself is out
+  bool in_fp32 = false;    ///< and 0 or a number that fp32 holds: lanes multiply with it
   std::string_view text = "a finite number";
 
   constexpr bool holds(double value) const {
@@ -35,8 +36,18 @@ struct Range {
   }
 };
 
+/// False where rounding to fp32 makes 0 or infinity of what is neither.
+constexpr bool survives_fp32(double value) {
+  const double size = value < 0 ? -value : value;
+  // Half of the least number above 0 is rounded to 0.
+  return size == 0 || (size > double{std::numeric_limits<float>::denorm_min()} / 2 &&
+                       size <= double{std::numeric_limits<float>::max()});
+}
+
 constexpr Range any_number() { return {}; }
 constexpr Range at_least_zero() { return {.low = 0, .text = "finite and not negative"}; }
+/// A learning rate.
+constexpr Range rate() { return {.low = 0, .in_fp32 = true, .text = "finite and not negative"}; }
 constexpr Range above_zero() { return {.low = 0, .low_open = true, .text = "finite and above 0"}; }
 constexpr Range decay_factor() {
   return {.low = 0, .high = 1, .high_open = true, .text = "in [0, 1)"};
@@ -157,6 +168,9 @@ class Rules {
 namespace internal {
 inline void check_range(Rules& rules, std::string_view name, const Range& range, double value) {
   rules.require(range.holds(value), name, value, range.text);
+  if (range.in_fp32 && range.holds(value))
+    rules.require(survives_fp32(value), name, value, "0, or between 1e-45 and 3.4e38",
+                  "updates multiply with it in fp32, where it would be 0 or infinite");
 }
 inline void check_range(Rules& rules, std::string_view name, const Range& range,
                         std::int64_t value) {

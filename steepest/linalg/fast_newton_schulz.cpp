@@ -369,7 +369,7 @@ std::vector<at::Tensor> FastNewtonSchulz::operator()(std::span<const at::Tensor>
   const at::ScalarType type =
       plan_->options.input_dtype ? to_scalar_type(*plan_->options.input_dtype) : one.scalar_type();
   for (const at::Tensor& each : matrices) {
-    inputs.push_back(each.detach().to(type).contiguous());
+    inputs.push_back(each.detach().to(type).resolve_neg().contiguous());
     results.push_back(at::empty(each.sizes(), to_scalar_type(plan_->options.compute_dtype)));
   }
   // As many whole rounds as there are, a matrix a thread; all threads on each of the others.

@@ -62,7 +62,9 @@ at::Tensor iterate(const at::Tensor& x, const NsCoefficients& tuple, Rounding ro
     const at::Tensor B = (wide(A) * b + wide(at::bmm(A, A)) * c).to(x.scalar_type());
     return (wide(x) * a + wide(at::bmm(B, x))).to(x.scalar_type());
   }
-  const at::Tensor B = A * b + at::bmm(A, A) * c;
+  // Rounding goes by the order of the operations: (c A) A is not c (A A).
+  const at::Tensor B =
+      A * b + (rounding == Rounding::kR0Kj ? at::bmm(A * c, A) : at::bmm(A, A) * c);
   return x * a + at::bmm(B, x);
 }
 

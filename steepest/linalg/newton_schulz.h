@@ -27,15 +27,17 @@ struct NewtonSchulzOptions {
 /// Approximates the orthogonal polar factor of each matrix: g = U S V^T becomes about U V^T.
 ///
 /// Shapes    g [..., rows, cols], any strides; leading dimensions are a batch. Result: the same,
-/// contiguous. Dtypes    g floating point; iterates in o.compute_dtype, which the result has too.
+///           contiguous. Without elements: zeros.
+/// Dtypes    g real floating point; iterates in o.compute_dtype, which the result has too.
 /// Units     none: with guard scale_free, scaling g does not change the result.
 /// Accuracy  with `simple`, 5 steps and float32, every singular value above 0.01 of the Frobenius
-/// norm lands in
-///           [0.68, 1.14], smaller ones in [0, 1.21]; bf16 adds at most 0.05 from 64 rows on.
-/// Cost      a step: 4 r^2 c + 2 r^3 flops with r = min(rows, cols), c = max; two scratch matrices
-/// a batch. Errors    ShapeError below two dimensions. A NaN or Inf turns its whole matrix into
-/// NaN; nothing is thrown.
-///           g itself is never written to, whatever its dtype.
+///           norm lands in [0.68, 1.14], smaller ones in [0, 1.21]. bf16, from 64 rows on: 0.03
+///           from float64 under R2 and 0.12 under R0 and R1, in the relative Frobenius norm;
+///           singular values within 0.05 of those intervals.
+/// Cost      a step: 4 r^2 c + 2 r^3 flops with r = min(rows, cols), c = max; a scratch X, A and B
+///           for each matrix of the batch.
+/// Errors    ShapeError below two dimensions. A NaN or Inf turns its whole matrix into NaN; nothing
+///           is thrown. g itself is never written to, whatever its dtype.
 /// Source    K. Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024;
 ///           N. Amsel et al., "The Polar Express", 2025.
 at::Tensor newton_schulz(const at::Tensor& g, const NewtonSchulzOptions& o);

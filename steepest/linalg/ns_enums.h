@@ -7,10 +7,12 @@ namespace steepest {
 /// How the norm is kept away from zero: x / (s n + eps), x / max(s n, eps), or x / (s n) in fp64
 /// with 0 for a zero matrix, so that orth(c x) = orth(x) for every c > 0.
 enum class NormGuard { kAdd, kClamp, kScaleFree };
-/// What is rounded (algorithms.md 0.4): every operation to storage (R0); products to storage and
-/// point-wise chains once (R1); each fused product-and-sum once (R2, the default and the most
-/// accurate).
-enum class Rounding { kR0, kR1, kR2 };
+/// What a 16-bit iteration rounds to its storage.
+///   R0     every operation's result, B = b A + c (A A): dion without a graph compiler
+///   R0_kj  the same with B = b A + (c A) A: KellerJordan/Muon, which its recorded runs need
+///   R1     products, and each chain of point-wise operations once: dion as compiled
+///   R2     each product-and-sum once: torch's addmm; the default and the most accurate
+enum class Rounding { kR0, kR0Kj, kR1, kR2 };
 /// How the iteration is computed. All are the same polynomial; they differ in rounding and in time.
 ///   plain     libtorch's products, any type, device and rounding: the judge of the others
 ///   standard  own products, symmetric ones at half the work
@@ -26,8 +28,10 @@ inline const auto& spellings(NormGuard) {
   return kAll;
 }
 inline const auto& spellings(Rounding) {
-  static constexpr Spelling<Rounding> kAll[] = {
-      {Rounding::kR0, "R0"}, {Rounding::kR1, "R1"}, {Rounding::kR2, "R2"}};
+  static constexpr Spelling<Rounding> kAll[] = {{Rounding::kR0, "R0"},
+                                                {Rounding::kR0Kj, "R0_kj"},
+                                                {Rounding::kR1, "R1"},
+                                                {Rounding::kR2, "R2"}};
   return kAll;
 }
 inline const auto& spellings(NsAlgorithm) {

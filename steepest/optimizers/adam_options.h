@@ -22,7 +22,7 @@ struct AdamOptions {
   static constexpr auto fields() {
     using O = AdamOptions;
     return std::tuple_cat(
-        std::tuple{field("lr", &O::lr, at_least_zero(), "step size; a schedule sets it every step"),
+        std::tuple{field("lr", &O::lr, rate(), "step size; a schedule sets it every step"),
                    field("betas", &O::betas, decay_factor(),
                          "decay of the gradient average and of its square"),
                    field("eps", &O::eps, at_least_zero(), "added outside the square root"),
@@ -53,7 +53,7 @@ struct AdamWOptions {
   static constexpr auto fields() {
     using O = AdamWOptions;
     return std::tuple_cat(
-        std::tuple{field("lr", &O::lr, at_least_zero(), "step size; a schedule sets it every step"),
+        std::tuple{field("lr", &O::lr, rate(), "step size; a schedule sets it every step"),
                    field("betas", &O::betas, decay_factor(),
                          "decay of the gradient average and of its square"),
                    field("eps", &O::eps, at_least_zero(), "added outside the square root"),

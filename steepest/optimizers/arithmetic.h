@@ -17,13 +17,14 @@ inline at::Tensor dense(const at::Tensor& tensor, at::ScalarType type) {
   return tensor.detach().to(type).resolve_neg().contiguous();
 }
 
-/// The gradient times the factor (loss scale and clipping), negated to climb; never the caller's
-/// memory if changed.
+/// The gradient times the factor (loss scale and clipping), negated to climb, in `type`; never the
+/// caller's memory if changed. An fp64 gradient is narrowed after the factor is on it: a scaled one
+/// may be beyond fp32.
 inline at::Tensor effective_gradient(const at::Tensor& grad, at::ScalarType type, double factor,
                                      bool maximize = false) {
   const double sign = maximize ? -factor : factor;
-  const at::Tensor g = dense(grad, type);
-  return sign == 1 ? g : g * sign;
+  const at::Tensor g = dense(grad, grad.scalar_type() == at::kDouble ? at::kDouble : type);
+  return (sign == 1 ? g : g * sign).to(type);
 }
 
 /// Rounds `value` once into `target`, unless they are the same memory.

@@ -19,7 +19,7 @@ struct LionOptions {
   static constexpr auto fields() {
     using O = LionOptions;
     return std::tuple_cat(
-        std::tuple{field("lr", &O::lr, at_least_zero(),
+        std::tuple{field("lr", &O::lr, rate(),
                          "size of every weight's step; a schedule sets it every step"),
                    field("betas", &O::betas, decay_factor(),
                          "share of the average in the update, and decay of the average itself"),

@@ -101,7 +101,7 @@ struct MuonOptions {
     using O = MuonOptions;
     return std::tuple_cat(
         std::tuple{
-            field("lr", &O::lr, at_least_zero(), "step size; a schedule sets it every step"),
+            field("lr", &O::lr, rate(), "step size; a schedule sets it every step"),
             field("momentum", &O::momentum, decay_factor(), "decay of the gradient average"),
             field("nesterov", &O::nesterov,
                   "orthogonalize a look-ahead instead of the average itself"),

@@ -22,7 +22,7 @@ struct SGDOptions {
     using O = SGDOptions;
     return std::tuple_cat(
         std::tuple{
-            field("lr", &O::lr, at_least_zero(), "step size; a schedule sets it every step"),
+            field("lr", &O::lr, rate(), "step size; a schedule sets it every step"),
             field("momentum", &O::momentum, at_least_zero(),
                   "factor of the velocity; 0 keeps no velocity"),
             field("dampening", &O::dampening, any_number(),

@@ -31,7 +31,7 @@ struct TorchMuonOptions {
   static constexpr auto fields() {
     using O = TorchMuonOptions;
     return std::tuple{
-        field("lr", &O::lr, at_least_zero(), "step size of the matrices"),
+        field("lr", &O::lr, rate(), "step size of the matrices"),
         field("weight_decay", &O::weight_decay, at_least_zero(), "decoupled decay"),
         field("momentum", &O::momentum, decay_factor(), "decay of the gradient average"),
         field("nesterov", &O::nesterov, "orthogonalize a look-ahead instead of the average itself"),

@@ -73,7 +73,6 @@ std::vector<GroupPlan> plan_muon(const MuonConfig& o, std::span<const ParamInfo>
   muon.eps = o.epsilon;
   muon.scale = o.adjust_lr.value_or(ScaleMode::kNone);
   muon.nesterov = o.nesterov;
-  muon.higher_dims = o.flatten ? HigherDims::kFlatten : HigherDims::kBatch;
 
   GroupPlan matrices{"matrices", muon, {}, "a hidden matrix"};
   GroupPlan embeddings{

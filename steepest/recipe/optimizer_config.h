@@ -25,7 +25,7 @@ struct AdamConfig {
 
   static constexpr auto fields() {
     using O = AdamConfig;
-    return std::tuple{field("lr", &O::lr, at_least_zero(), "step size"),
+    return std::tuple{field("lr", &O::lr, rate(), "step size"),
                       field("weight_decay", &O::weight_decay, at_least_zero(),
                             "L2: wd * w is added to the gradient"),
                       field("betas", &O::betas, decay_factor(),
@@ -45,7 +45,7 @@ struct AdamWConfig {
 
   static constexpr auto fields() {
     using O = AdamWConfig;
-    return std::tuple{field("lr", &O::lr, at_least_zero(), "step size"),
+    return std::tuple{field("lr", &O::lr, rate(), "step size"),
                       field("weight_decay", &O::weight_decay, at_least_zero(),
                             "decoupled: w shrinks by lr * wd a step"),
                       field("betas", &O::betas, decay_factor(),
@@ -78,15 +78,14 @@ struct MuonConfig {
   static constexpr auto fields() {
     using O = MuonConfig;
     return std::tuple{
-        field("lr", &O::lr, at_least_zero(), "step size of the matrices"),
+        field("lr", &O::lr, rate(), "step size of the matrices"),
         field("weight_decay", &O::weight_decay, at_least_zero(), "decoupled decay"),
         field("scalar_opt", &O::scalar_opt, "rule of all other parameters: adamw or lion"),
         field("scalar_betas", &O::scalar_betas, decay_factor(), "betas of scalar_opt"),
         field("scalar_eps", &O::scalar_eps, above_zero(), "eps of scalar_opt"),
-        field("scalar_lr", &O::scalar_lr, at_least_zero(), "step size of scalar_opt; unset: lr"),
-        field("embed_lr", &O::embed_lr, at_least_zero(),
-              "step size of embeddings; unset: scalar_lr"),
-        field("lm_head_lr", &O::lm_head_lr, at_least_zero(),
+        field("scalar_lr", &O::scalar_lr, rate(), "step size of scalar_opt; unset: lr"),
+        field("embed_lr", &O::embed_lr, rate(), "step size of embeddings; unset: scalar_lr"),
+        field("lm_head_lr", &O::lm_head_lr, rate(),
               "step size of the output matrix; unset: lr / sqrt(its columns)"),
         field("mu", &O::mu, decay_factor(), "decay of the momentum"),
         field("betas", &O::betas, decay_factor(), "kept for dion's constructor; scalar_betas rule"),
@@ -94,7 +93,8 @@ struct MuonConfig {
         field("adjust_lr", &O::adjust_lr, "factor on the step by the matrix's shape"),
         field("nesterov", &O::nesterov,
               "orthogonalize a look-ahead instead of the momentum itself"),
-        field("flatten", &O::flatten, "weights above two dimensions become one matrix"),
+        field("flatten", &O::flatten,
+              "does nothing: only matrices of two dimensions get Muon here, all others scalar_opt"),
         field("use_triton", &O::use_triton,
               "steers the reference's execution only; does nothing here")};
   }

@@ -25,6 +25,16 @@ void read_section(const Json& root, const char* key, Section& section, Rules& al
   all.take(rules);
 }
 
+/// A key that AutoModel reads and its grouping gives nothing to do.
+void warn_of_flatten(const OptimizerConfig& config, const std::string& scope, Recipe& recipe) {
+  const auto* muon = std::get_if<MuonConfig>(&config);
+  if (muon && muon->flatten)
+    recipe.warnings.push_back(fmt::format(
+        "{}.flatten has no effect: weights above two dimensions go to scalar_opt, as in AutoModel; "
+        "steepest.Muon takes them, with higher_dims: flatten",
+        scope));
+}
+
 void read_groups(const Json& root, Recipe& recipe, Rules& all) {
   if (!root.contains("groups") || root["groups"].is_null()) return;
   if (!root["groups"].is_array()) {
@@ -46,7 +56,7 @@ void read_groups(const Json& root, Recipe& recipe, Rules& all) {
       } else if (key == "optimizer") {
         rule.optimizer = value;
         Rules inner(rules.path("optimizer"));
-        read_optimizer_config(value, inner);
+        warn_of_flatten(read_optimizer_config(value, inner), rules.path("optimizer"), recipe);
         rules.take(inner);
       } else if (key != "match") {
         rule.options[key] = value;
@@ -143,6 +153,7 @@ Recipe read_recipe(const YamlDocument& document) {
     if (root.contains("optimizer")) {
       Rules rules("optimizer");
       recipe.optimizer = read_optimizer_config(root["optimizer"], rules);
+      warn_of_flatten(recipe.optimizer, "optimizer", recipe);
       all.take(rules);
     }
     read_groups(root, recipe, all);

@@ -245,6 +245,7 @@ Translated kj_muon(const DialectInput& input, Rules& rules) {
   o.momentum = c.momentum;
   o.weight_decay = c.weight_decay;
   take_arithmetic(input.file, o);
+  if (o.rounding == Rounding::kR0) o.rounding = Rounding::kR0Kj;
   return {.options = std::move(o),
           .zero_for_missing = true,
           .state_names = {{"momentum_buffer", "momentum_buffer"}}};

@@ -114,13 +114,15 @@ NewtonSchulzOptions replay_function_options(const ReplayCase& file) {
   const auto published = coefficients(config.set);
   const std::vector<NsCoefficients> list =
       given.value_or(std::vector(published.begin(), published.end()));
+  Rounding rounding = file.rounding.value_or(Rounding::kR2);
+  if (rounding == Rounding::kR0 && found->library == "kj") rounding = Rounding::kR0Kj;
   return {.coefficients = coefficient_schedule(list, config.steps, /*allow_partial_cycle=*/true),
           .guard = config.guard,
           .eps = config.eps,
           .safety = config.safety,
           .input_dtype = config.iteration_dtype,
           .compute_dtype = config.iteration_dtype,
-          .rounding = file.rounding.value_or(Rounding::kR2)};
+          .rounding = rounding};
 }
 
 at::Tensor replay_function(const ReplayCase& file) {

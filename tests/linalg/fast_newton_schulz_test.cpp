@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_neg_view.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/linalg_qr.h>
 #include <ATen/ops/linalg_svd.h>
@@ -276,6 +277,22 @@ TEST(FastNewtonSchulz, EveryInstructionSetStaysWithinTheError) {
       EXPECT_LT(error(fast(g, o), exact(g, o)), bound) << target;
       EXPECT_LT(error(fast(h, o), exact(h, o)), bound) << target;
     });
+  }
+}
+
+// What a view says is not in its memory: a sign that is a flag, an extent of stride 0.
+TEST(FastNewtonSchulz, ReadsNegatedAndExpandedViewsAsTheirValues) {
+  const at::Tensor g = at::randn({24, 60}), row = at::randn({1, 60}), column = at::randn({24, 1});
+  for (const NsAlgorithm way : {NsAlgorithm::kPlain, NsAlgorithm::kStandard, NsAlgorithm::kGram}) {
+    const NewtonSchulzOptions o = options(Dtype::kFloat32);
+    for (const at::Tensor& view :
+         {at::_neg_view(g), at::_neg_view(g).slice(1, 3, 50), row.expand({24, 60}),
+          column.expand({24, 60}), at::_neg_view(row).expand({24, 60})}) {
+      EXPECT_TRUE(fast(view, o, way).equal(fast(view.clone().resolve_neg(), o, way)))
+          << spelling(way);
+      EXPECT_TRUE(fast(view.t(), o, way).equal(fast(view.t().clone().resolve_neg(), o, way)))
+          << spelling(way);
+    }
   }
 }
 

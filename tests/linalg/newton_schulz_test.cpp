@@ -141,5 +141,29 @@ TEST(NewtonSchulz, RefusesVectorsAndTakesEmptyMatrices) {
   EXPECT_EQ(newton_schulz(at::zeros({0, 3}), fp64(CoefficientSet::kSimple)).numel(), 0);
 }
 
+// The order of roundings is that of the operations: KellerJordan/Muon rounds c A before it is
+// multiplied, dion the product. Both are reachable, bit for bit.
+TEST(NewtonSchulz, RoundsEveryOperationInTheOrderOfEachLibrary) {
+  const at::Tensor g = at::randn({12, 30});
+  NewtonSchulzOptions o{.coefficients = {{3.4445, -4.7750, 2.0315}, {3.4445, -4.7750, 2.0315}},
+                        .guard = NormGuard::kAdd,
+                        .input_dtype = Dtype::kBFloat16};
+  const auto by_hand = [&](bool kj) {
+    at::Tensor x = g.to(at::kBFloat16);
+    x = (x / (x.norm() + o.eps)).unsqueeze(0);
+    for (const auto& [a, b, c] : o.coefficients) {
+      const at::Tensor A = x.bmm(x.mT());
+      const at::Tensor B = A * b + (kj ? (A * c).bmm(A) : A.bmm(A) * c);
+      x = x * a + B.bmm(x);
+    }
+    return x[0];
+  };
+  o.rounding = Rounding::kR0Kj;
+  EXPECT_TRUE(newton_schulz(g, o).equal(by_hand(true)));
+  o.rounding = Rounding::kR0;
+  EXPECT_TRUE(newton_schulz(g, o).equal(by_hand(false)));
+  EXPECT_FALSE(by_hand(true).equal(by_hand(false)));
+}
+
 }  // namespace
 }  // namespace steepest

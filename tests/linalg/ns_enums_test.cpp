@@ -10,6 +10,7 @@ TEST(NsEnums, EveryValueHasItsName) {
   EXPECT_EQ(parse_spelling<NormGuard>("add"), NormGuard::kAdd);
   EXPECT_EQ(parse_spelling<NormGuard>("clamp"), NormGuard::kClamp);
   EXPECT_EQ(spelling(Rounding::kR0), "R0");
+  EXPECT_EQ(spelling(Rounding::kR0Kj), "R0_kj");
   EXPECT_EQ(spelling(Rounding::kR1), "R1");
   EXPECT_EQ(spelling(Rounding::kR2), "R2");
   EXPECT_EQ(parse_spelling<NsAlgorithm>("auto"), NsAlgorithm::kAuto);

@@ -57,5 +57,18 @@ TEST(MuonOptions, RefusesNonsense) {
                "m.safety is 0.5; it must be finite and at least 1");
 }
 
+TEST(MuonOptions, RefusesRatesThatFp32CannotHold) {
+  for (const double good : {0.0, 1e-45, 1e-3, 3.4e38})
+    EXPECT_NO_THROW(validate(MuonOptions{.lr = good}, "o"));
+  EXPECT_ERROR(ConfigError, validate(MuonOptions{.lr = 1e39}, "o"),
+               "o.lr is 1e+39; it must be 0, or between 1e-45 and 3.4e38; updates multiply with it "
+               "in fp32, where it would be 0 or infinite");
+  EXPECT_ERROR(ConfigError, validate(MuonOptions{.lr = 1e-46}, "o"),
+               "o.lr is 1e-46; it must be 0, or between 1e-45 and 3.4e38; updates multiply with it "
+               "in fp32, where it would be 0 or infinite");
+  EXPECT_ERROR(ConfigError, validate(MuonOptions{.lr = -1e39}, "o"),
+               "o.lr is -1e+39; it must be finite and not negative");
+}
+
 }  // namespace
 }  // namespace steepest

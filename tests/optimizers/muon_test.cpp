@@ -1,6 +1,7 @@
 #include "steepest/optimizers/muon.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_neg_view.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
@@ -153,6 +154,40 @@ TEST(Muon, RefusesVectors) {
       ShapeError, MuonRule::require(at::zeros({}), {}, "scale"),
       "parameter scale of shape [] was given to muon; muon orthogonalizes matrices; a vector has "
       "no singular values to even out; put it into a group of adamw, as build_optimizer does");
+}
+
+// A scaled gradient may be beyond fp32 until the factor is on it.
+TEST(Muon, NarrowsAnFp64GradientAfterTheFactor) {
+  const at::Tensor g = at::randn({6, 4}, at::kDouble);
+  const MuonOptions o{.lr = 0.1, .compute_dtype = Dtype::kFloat32};
+  const auto updated = [&](const at::Tensor& grad, double factor) {
+    at::Tensor w = at::zeros({6, 4});
+    MuonState s = MuonRule::make_state(w, o);
+    const std::vector<Slot<MuonState>> slots{{w, grad, &s}};
+    MuonRule::update(slots, o, factor);
+    return w;
+  };
+  const at::Tensor want = updated(g, 1);
+  for (const double scale : {0x1p200, 0x1p-200}) {
+    EXPECT_TRUE(updated(g * scale, 1 / scale).equal(want)) << scale;
+  }
+}
+
+// Gradients may be views whose values are not in memory as they read.
+TEST(Muon, TakesNegatedAndExpandedGradients) {
+  const at::Tensor g = at::randn({6, 4}), row = at::randn({1, 4});
+  for (const MuonOptions& o : {MuonOptions{}, MuonOptions::torch(), MuonOptions::dion()}) {
+    const auto updated = [&](const at::Tensor& grad) {
+      at::Tensor w = at::zeros({6, 4});
+      MuonState s = MuonRule::make_state(w, o);
+      const std::vector<Slot<MuonState>> slots{{w, grad, &s}};
+      MuonRule::update(slots, o, 1);
+      MuonRule::update(slots, o, 0.5);
+      return w;
+    };
+    EXPECT_TRUE(updated(at::_neg_view(g)).equal(updated(g.neg())));
+    EXPECT_TRUE(updated(row.expand({6, 4})).equal(updated(row.expand({6, 4}).clone())));
+  }
 }
 
 }  // namespace

@@ -143,5 +143,21 @@ TEST(Recipe, SaysWhatCannotBeRead) {
                "reading /nowhere/r.yaml failed: No such file or directory");
 }
 
+TEST(Recipe, SaysThatFlattenDoesNothing) {
+  const auto warnings = [](const std::string& text) {
+    return read_recipe(parse_yaml(text, "r.yaml")).warnings;
+  };
+  EXPECT_EQ(warnings("optimizer: {_target_: dion.Muon, flatten: true}\n"
+                     "groups:\n- {match: {role: hidden}, optimizer: {_target_: muon, flatten: "
+                     "true}}\n"),
+            (std::vector<std::string>{
+                "optimizer.flatten has no effect: weights above two dimensions go to scalar_opt, "
+                "as in AutoModel; steepest.Muon takes them, with higher_dims: flatten",
+                "groups[0].optimizer.flatten has no effect: weights above two dimensions go to "
+                "scalar_opt, as in AutoModel; steepest.Muon takes them, with higher_dims: "
+                "flatten"}));
+  EXPECT_TRUE(warnings("optimizer: {_target_: dion.Muon, flatten: false}\n").empty());
+}
+
 }  // namespace
 }  // namespace steepest

@@ -84,6 +84,14 @@ TEST(ReplayDialects, TheFileSaysHowTheReferenceRounded) {
   EXPECT_EQ(only<MuonOptions>(replay_targets(file)).input_dtype, std::nullopt);
 }
 
+// KellerJordan's file rounds c A before it is multiplied.
+TEST(ReplayDialects, KjRoundsInItsOwnOrder) {
+  ReplayCase file = matrix_only(R"({"_target_": "muon.Muon"})");
+  EXPECT_EQ(only<MuonOptions>(replay_targets(file)).rounding, Rounding::kR2);
+  file.rounding = Rounding::kR0;
+  EXPECT_EQ(only<MuonOptions>(replay_targets(file)).rounding, Rounding::kR0Kj);
+}
+
 TEST(ReplayDialects, DionMuon) {
   const auto plain = only<MuonOptions>(replay_targets(matrix_only(R"({"_target_": "dion.Muon"})")));
   EXPECT_EQ(plain.lr, 0.01);

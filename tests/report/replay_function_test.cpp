@@ -31,6 +31,11 @@ TEST(ReplayFunction, EachLibraryHasItsOwnDefaults) {
   EXPECT_EQ(kj.guard, NormGuard::kAdd);
   EXPECT_EQ(kj.eps, 1e-7);
   EXPECT_EQ(kj.coefficients.size(), 5U);
+  ReplayCase rounded = file_of("kj-16x16");
+  rounded.rounding = Rounding::kR0;
+  EXPECT_EQ(replay_function_options(rounded).rounding, Rounding::kR0Kj);
+  rounded.function = "dion-reference";
+  EXPECT_EQ(replay_function_options(rounded).rounding, Rounding::kR0);
 
   const auto quintic = replay_function_options(file_of("dion-newton-schulz"));
   EXPECT_EQ(quintic.coefficients.front(), (NsCoefficients{4.0848, -6.8946, 2.9270}));
