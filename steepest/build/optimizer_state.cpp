@@ -51,11 +51,12 @@ void Optimizer::restore(const Checkpoint& checkpoint) {
         {.what = fmt::format("{} holds no optimizer", what),
          .remedy = "give a folder that Optimizer::save or `steepest train` wrote"});
   const Json& saved = *found;
-  if (saved.value("format", 0) != kFormat)
-    throw CheckpointError({.what = fmt::format("{} holds an optimizer of format {}", what,
-                                               saved.value("format", Json()).dump()),
-                           .why = fmt::format("this version reads format {}", kFormat),
-                           .remedy = "read it with the version that wrote it"});
+  const Json format = saved.value("format", Json());
+  if (!format.is_number_integer() || format != kFormat)
+    throw CheckpointError(
+        {.what = fmt::format("{} holds an optimizer of format {}", what, format.dump()),
+         .why = fmt::format("this version reads format {}", kFormat),
+         .remedy = "read it with the version that wrote it"});
 
   // Names of groups and parameters must be the same on both sides; order is irrelevant.
   std::map<std::string, const Json*> by_name;

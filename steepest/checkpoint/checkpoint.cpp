@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <map>
 
@@ -21,9 +22,17 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "step-", kTemporary = ".tmp-", kOld = ".old-",
                            kManifest = "manifest.json";
 
+/// What find() looks a piece up by; no two pairs give the same.
+std::string key_of(std::string_view name, std::string_view state) {
+  return fmt::format("{}:{}{}", state.size(), state, name);
+}
+
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
+
+/// Room for a million pieces; more than this is no manifest.
+constexpr std::uint64_t kLargestManifest = 1u << 30;
 
 std::string file_of(const PieceInfo& info) {
   return info.state == "param" ? "weights.safetensors" : "optimizer.safetensors";
@@ -42,14 +51,23 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   return step;
 }
 
+/// What lies in a folder; nothing where it cannot be read.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> all;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    all.push_back(at->path());
+  return all;
+}
+
 /// Checkpoint folders in `parent`, newest first.
 std::vector<std::pair<std::int64_t, fs::path>> folders_in(const fs::path& parent) {
   std::vector<std::pair<std::int64_t, fs::path>> all;
-  std::error_code error;
-  for (const auto& each : fs::directory_iterator(parent, error))
-    if (const auto step = step_of(each.path().filename().string());
-        step && each.is_directory(error))
-      all.emplace_back(*step, each.path());
+  for (const fs::path& each : entries_of(parent)) {
+    std::error_code error;
+    if (const auto step = step_of(each.filename().string()); step && fs::is_directory(each, error))
+      all.emplace_back(*step, each);
+  }
   std::ranges::sort(all, std::greater<>{}, [](const auto& each) { return each.first; });
   return all;
 }
@@ -58,11 +76,11 @@ std::vector<std::pair<std::int64_t, fs::path>> folders_in(const fs::path& parent
 void remove_leftovers(const fs::path& parent) {
   std::error_code ignored;
   std::vector<fs::path> leftovers;
-  for (const auto& each : fs::directory_iterator(parent, ignored)) {
-    const std::string name = each.path().filename().string();
+  for (const fs::path& each : entries_of(parent)) {
+    const std::string name = each.filename().string();
     for (const std::string_view mark : {kTemporary, kOld})
       if (name.starts_with(mark) && step_of(std::string_view(name).substr(mark.size())))
-        leftovers.push_back(each.path());
+        leftovers.push_back(each);
   }
   for (const fs::path& each : leftovers) {
     // An old folder whose successor never arrived is the only copy: it goes back to its name.
@@ -98,7 +116,9 @@ void check(const CheckpointContent& content) {
   for (const Piece& each : content.pieces)
     if (!lies_within(each.info.box, each.info.shape))
       throw ConfigError(
-          {.what = fmt::format("the box of '{}' does not fit its shape", entry_of(each.info))});
+          {.what = fmt::format("the box of '{}' does not fit its shape", entry_of(each.info)),
+           .why = "a piece lies inside its tensor",
+           .remedy = "give an offset and an extent for each dimension, inside the shape"});
 }
 
 }  // namespace
@@ -125,13 +145,11 @@ fs::path save_checkpoint(const fs::path& parent, const CheckpointContent& conten
   require_writable_folder(temporary);
   try {
     for (auto& [file, entries] : files) {
-      const std::string bytes = safetensors_bytes(entries);
-      write_file(temporary / file, bytes, observe);
-      manifest.files.push_back({file, bytes.size(), checksum(bytes)});
+      const WrittenSafetensors written =
+          write_safetensors(temporary / file, std::move(entries), observe);
+      manifest.files.push_back({file, written.bytes, written.checksum});
       // Entries lie in the file in the order of names, behind its header.
-      std::uint64_t data = 0;
-      for (const SafetensorsEntry& each : entries) data += each.bytes.size();
-      std::uint64_t offset = bytes.size() - data;
+      std::uint64_t offset = written.data_begin;
       for (const Piece& each : pieces) {
         if (file_of(each.info) != file) continue;
         manifest.pieces.push_back(
@@ -146,7 +164,9 @@ fs::path save_checkpoint(const fs::path& parent, const CheckpointContent& conten
   } catch (const fs::filesystem_error& error) {
     remove_leftovers(parent);
     throw IoError(
-        {.what = fmt::format("saving {} failed: {}", target.string(), error.code().message())});
+        {.what = fmt::format("saving {} failed: {}", target.string(), error.code().message()),
+         .why = "",
+         .remedy = "check the rights of its folder and the space that is left"});
   } catch (...) {
     remove_leftovers(parent);
     throw;
@@ -157,7 +177,67 @@ fs::path save_checkpoint(const fs::path& parent, const CheckpointContent& conten
 
 struct Checkpoint::Files {
   std::map<std::string, SafetensorsFile> open;
+  /// The file of each piece, in the order of pieces().
+  std::vector<const SafetensorsFile*> of_piece;
+  /// The piece that find() gave last; -1: none.
+  std::atomic<std::ptrdiff_t> last{-1};
 };
+
+namespace {
+
+/// Reads a file once, part by part: the checksums of it and of each of its pieces. Why it is not
+/// what was saved, or nothing.
+std::string altered(const fs::path& path, const ManifestFile& saved,
+                    std::vector<const ManifestPiece*> pieces) {
+  std::ranges::sort(pieces, {}, [](const ManifestPiece* each) { return each->offset; });
+  Checksum whole, part;
+  std::string first;  // of the pieces that differ
+  InputFile file(path);
+  std::vector<char> buffer(1 << 20);
+  std::uint64_t at = 0;
+  auto next = pieces.begin();
+  const auto ended = [&] {
+    for (; next != pieces.end() && (*next)->offset + (*next)->bytes <= at; ++next) {
+      // An empty piece has the checksum of nothing, wherever it lies.
+      const std::string found = (*next)->bytes == 0 ? checksum("") : part.text();
+      if (first.empty() && found != (*next)->checksum) first = entry_of((*next)->info);
+      part.reset();
+    }
+  };
+  while (const std::size_t count = file.read(buffer)) {
+    std::string_view bytes(buffer.data(), count);
+    whole.add(bytes);
+    while (!bytes.empty()) {
+      ended();
+      // Up to the next border: where a piece begins or ends.
+      std::uint64_t border = at + bytes.size();
+      const bool inside = next != pieces.end() && (*next)->offset <= at;
+      if (next != pieces.end())
+        border = std::min(border, inside ? (*next)->offset + (*next)->bytes : (*next)->offset);
+      const std::string_view step = bytes.substr(0, border - at);
+      if (inside) part.add(step);
+      bytes.remove_prefix(step.size());
+      at = border;
+    }
+  }
+  ended();
+  if (!first.empty()) return fmt::format("its checksum differs: '{}' was altered", first);
+  if (at != saved.bytes || whole.text() != saved.checksum)
+    return "its checksum differs: its header was altered";
+  return {};
+}
+
+/// Whether the file's own header says of the piece what the manifest says.
+bool agrees(const SafetensorsFile& file, const ManifestPiece& piece) {
+  const auto found = file.tensors().find(entry_of(piece.info));
+  if (found == file.tensors().end()) return false;
+  const SafetensorsEntry& entry = found->second;
+  return entry.dtype == piece.info.dtype && entry.shape == piece.info.box.extent &&
+         entry.bytes.size() == piece.bytes &&
+         entry.bytes.data() == file.bytes().data() + piece.offset;
+}
+
+}  // namespace
 
 Checkpoint Checkpoint::open(const fs::path& folder, bool verify) {
   const fs::path manifest_path = folder / kManifest;
@@ -169,7 +249,7 @@ Checkpoint Checkpoint::open(const fs::path& folder, bool verify) {
     throw CheckpointError({.what = fmt::format("{} is missing", manifest_path.string()),
                            .why = "a checkpoint without its manifest is not whole",
                            .remedy = "take another checkpoint"});
-  const std::string text = read_file(manifest_path);
+  const std::string text = read_file(manifest_path, kLargestManifest);
   const Manifest manifest = read_manifest(text, manifest_path.string());
 
   Checkpoint checkpoint;
@@ -184,25 +264,17 @@ Checkpoint Checkpoint::open(const fs::path& folder, bool verify) {
          .why = std::move(why),
          .remedy = "take another checkpoint"});
   };
-  // The first piece of a file whose bytes differ from what was saved, for the message.
-  const auto altered = [&](const std::string& file, std::string_view bytes) -> std::string {
-    for (const ManifestPiece& each : manifest.pieces)
-      if (each.file == file && each.offset <= bytes.size() &&
-          each.bytes <= bytes.size() - each.offset &&
-          checksum(bytes.substr(each.offset, each.bytes)) != each.checksum)
-        return fmt::format("its checksum differs: '{}' was altered", entry_of(each.info));
-    return "its checksum differs: its header was altered";
-  };
   for (const ManifestFile& each : manifest.files) {
-    if (!fs::exists(folder / each.file, error)) refuse(each.file, "it is missing");
-    const auto size = fs::file_size(folder / each.file, error);
+    const fs::path path = folder / each.file;
+    const auto status = fs::status(path, error);
+    if (!fs::exists(status)) refuse(each.file, "it is missing");
+    if (!fs::is_regular_file(status)) refuse(each.file, "it is no file");
+    const auto size = fs::file_size(path, error);
     if (error || size != each.bytes)
       refuse(each.file, fmt::format("it has {} bytes instead of {}", size, each.bytes));
-    SafetensorsFile file(folder / each.file);
-    if (const auto bytes = text_of(file.bytes()); verify && checksum(bytes) != each.checksum)
-      refuse(each.file, altered(each.file, bytes));
-    checkpoint.files_->open.emplace(each.file, std::move(file));
+    checkpoint.files_->open.emplace(each.file, SafetensorsFile(path));
   }
+  std::map<std::string_view, std::vector<const ManifestPiece*>> by_file;
   for (const ManifestPiece& each : manifest.pieces) {
     const auto file = checkpoint.files_->open.find(each.file);
     if (file == checkpoint.files_->open.end()) refuse(each.file, "the manifest does not list it");
@@ -216,18 +288,36 @@ Checkpoint Checkpoint::open(const fs::path& folder, bool verify) {
     if (!fits || wanted != each.bytes)
       refuse(each.file, fmt::format("piece '{}' has {} bytes, which do not fit its shape",
                                     entry_of(each.info), each.bytes));
+    by_file[each.file].push_back(&each);
+  }
+  for (const ManifestFile& each : manifest.files)
+    if (verify)
+      if (std::string why = altered(folder / each.file, each, by_file[each.file]); !why.empty())
+        refuse(each.file, std::move(why));
+  for (const ManifestPiece& each : manifest.pieces) {
+    const SafetensorsFile& file = checkpoint.files_->open.at(each.file);
+    if (!agrees(file, each))
+      refuse(each.file,
+             fmt::format("its header and the manifest disagree about '{}'", entry_of(each.info)));
+    if (each.info.box.extent == each.info.shape)
+      checkpoint.index_.try_emplace(key_of(each.info.name, each.info.state),
+                                    checkpoint.pieces_.size());
     checkpoint.infos_.push_back(each.info);
-    checkpoint.pieces_.push_back({each.info, bytes.subspan(each.offset, each.bytes)});
+    checkpoint.pieces_.push_back({each.info, file.bytes().subspan(each.offset, each.bytes)});
+    checkpoint.files_->of_piece.push_back(&file);
   }
   return checkpoint;
 }
 
 std::optional<Piece> Checkpoint::find(std::string_view name, std::string_view state) const {
-  for (const Piece& each : pieces_)
-    if (each.info.name == name && each.info.state == state &&
-        each.info.box.extent == each.info.shape)
-      return each;
-  return std::nullopt;
+  const auto found = index_.find(key_of(name, state));
+  if (found == index_.end()) return std::nullopt;
+  // Whoever asks for one tensor after the other shall not have all of them in memory.
+  const auto now = static_cast<std::ptrdiff_t>(found->second);
+  if (const auto last = files_->last.exchange(now); last >= 0 && last != now)
+    files_->of_piece[static_cast<std::size_t>(last)]->release(
+        pieces_[static_cast<std::size_t>(last)].bytes);
+  return pieces_[found->second];
 }
 
 NewestCheckpoint newest_checkpoint(const fs::path& parent) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "steepest/base/files.h"
@@ -55,7 +56,9 @@ class Checkpoint {
   const Json& values() const { return values_; }
   const Json& manifest() const { return manifest_; }
   const std::vector<PieceInfo>& pieces() const { return infos_; }
-  /// The bytes of a whole tensor, or nothing where it is not in the checkpoint.
+  /// The bytes of a whole tensor, or nothing where it is not in the checkpoint. They are read from
+  /// the file when they are looked at, and valid while a copy of this object lives; memory that the
+  /// tensor of the last call took is given back.
   std::optional<Piece> find(std::string_view name, std::string_view state) const;
 
  private:
@@ -65,6 +68,7 @@ class Checkpoint {
   Json values_, manifest_;
   std::vector<PieceInfo> infos_;
   std::vector<Piece> pieces_;
+  std::unordered_map<std::string, std::size_t> index_;  ///< of whole tensors, into pieces_
   std::shared_ptr<Files> files_;
 };
 

@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "steepest/base/error.h"
 #include "steepest/base/hash.h"
+#include "steepest/checkpoint/json_text.h"
 
 namespace steepest {
 namespace {
@@ -52,6 +57,8 @@ class Reader {
   }
   std::string file(const char* key) const {
     std::string name = text(key);
+    if (name.find('\0') != std::string::npos)
+      refuse(what_, fmt::format("'{}' holds a zero byte", key));
     if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.'))
       refuse(what_, fmt::format("'{}' is no name of a file in the folder", name));
     return name;
@@ -95,20 +102,16 @@ std::string write_manifest(const Manifest& manifest) try {
   json["checksum"] = own_checksum(json);
   return dumped(json);
 } catch (const Json::type_error&) {
-  throw ConfigError(
-      {.what = "a name or a value of the checkpoint is not UTF-8", .why = "its manifest is JSON"});
+  throw ConfigError({.what = "a name or a value of the checkpoint is not UTF-8",
+                     .why = "its manifest is JSON",
+                     .remedy = "give it names and texts in UTF-8"});
 }
 
 Manifest read_manifest(std::string_view text, const std::string& what) {
-  bool deep = false;
-  const auto watch = [&](int depth, Json::parse_event_t, Json&) {
-    deep = deep || depth > kDeepest;
-    return true;
-  };
-  const Json json = Json::parse(text, watch, /*allow_exceptions=*/false);
-  if (deep) refuse(what, "it is nested too deeply");
-  if (json.is_discarded() || !json.is_object())
-    refuse(what, "it is not JSON: truncated or altered");
+  const JsonText look = look_at_json(text, kDeepest);
+  if (look.deep) refuse(what, "it is nested too deeply");
+  const Json json = look.valid ? Json::parse(text, nullptr, /*allow_exceptions=*/false) : Json();
+  if (!json.is_object()) refuse(what, "it is not JSON: truncated or altered");
   const Reader top(json, what);
   if (top.text("format") != kFormat)
     refuse(what, fmt::format("it has the format '{}', this version reads '{}'", top.text("format"),
@@ -127,10 +130,20 @@ Manifest read_manifest(std::string_view text, const std::string& what) {
   if (!manifest.values.is_object()) refuse(what, "'values' is not a map");
   if (!top.at("pieces").is_array() || !top.at("files").is_array())
     refuse(what, "'pieces' or 'files' is not a list");
+  std::set<std::string> files;
   for (const Json& each : top.at("files")) {
     const Reader in(each, what);
     manifest.files.push_back({in.file("file"), in.count("bytes"), in.text("checksum")});
+    if (!files.insert(manifest.files.back().file).second)
+      refuse(what, fmt::format("the file '{}' stands twice", manifest.files.back().file));
   }
+  // By parameter and state: what all pieces of a tensor share, and where each begins.
+  struct Tensor {
+    Dtype dtype;
+    std::vector<std::int64_t> shape;
+    std::set<std::vector<std::int64_t>> begins;
+  };
+  std::map<std::pair<std::string, std::string>, Tensor> tensors;
   for (const Json& each : top.at("pieces")) {
     const Reader in(each, what);
     ManifestPiece piece;
@@ -148,6 +161,15 @@ Manifest read_manifest(std::string_view text, const std::string& what) {
     piece.offset = in.count("offset");
     piece.bytes = in.count("bytes");
     piece.checksum = in.text("checksum");
+    const PieceInfo& info = piece.info;
+    const auto [tensor, fresh] =
+        tensors.try_emplace({info.name, info.state}, Tensor{info.dtype, info.shape, {}});
+    if (tensor->second.dtype != info.dtype || tensor->second.shape != info.shape)
+      refuse(what, fmt::format("the pieces of '{}' of '{}' disagree about its type or shape",
+                               info.state, info.name));
+    const bool empty = std::ranges::count(info.box.extent, 0) > 0;
+    if (!empty && !tensor->second.begins.insert(info.box.offset).second)
+      refuse(what, fmt::format("a piece of '{}' of '{}' stands twice", info.state, info.name));
     manifest.pieces.push_back(std::move(piece));
   }
   return manifest;

@@ -1,9 +1,7 @@
 #include "steepest/checkpoint/safetensors.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,10 +10,11 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <set>
 
 #include "steepest/base/error.h"
+#include "steepest/base/hash.h"
 #include "steepest/base/json_fields.h"
+#include "steepest/checkpoint/json_text.h"
 
 namespace steepest {
 namespace {
@@ -56,10 +55,13 @@ std::optional<std::uint64_t> byte_count(Dtype dtype, const std::vector<std::int6
   return count;
 }
 
-}  // namespace
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
-std::string safetensors_bytes(std::vector<SafetensorsEntry> entries,
-                              const std::map<std::string, std::string>& metadata) {
+/// What stands in front of the tensors, whose order this settles.
+std::string header_of(std::vector<SafetensorsEntry>& entries,
+                      const std::map<std::string, std::string>& metadata) {
   std::ranges::sort(entries, {}, &SafetensorsEntry::name);
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
@@ -68,16 +70,22 @@ std::string safetensors_bytes(std::vector<SafetensorsEntry> entries,
     const SafetensorsEntry& each = entries[i];
     if (each.name == "__metadata__")
       throw ConfigError({.what = "a tensor has the name '__metadata__'",
-                         .why = "the format keeps it for itself"});
+                         .why = "the format keeps it for itself",
+                         .remedy = "give it another name"});
     if (i > 0 && entries[i - 1].name == each.name)
-      throw ConfigError(
-          {.what = fmt::format("two tensors of a file have the name '{}'", each.name)});
+      throw ConfigError({.what = fmt::format("two tensors of a file have the name '{}'", each.name),
+                         .why = "a name stands for one tensor",
+                         .remedy = "give each a name of its own"});
     if (byte_count(each.dtype, each.shape) != each.bytes.size())
       throw ConfigError({.what = fmt::format("tensor '{}' has {} bytes, which do not fit its shape",
-                                             each.name, each.bytes.size())});
-    header[each.name] = Json{{"dtype", std::string(safetensors_name(each.dtype))},
-                             {"shape", each.shape},
-                             {"data_offsets", {offset, offset + each.bytes.size()}}};
+                                             each.name, each.bytes.size()),
+                         .why = "it could not be read back",
+                         .remedy = "give the shape and element type that its bytes have"});
+    // Past operator[], which looks through all keys.
+    header.get_ref<Json::object_t&>().emplace_back(
+        each.name, Json{{"dtype", std::string(safetensors_name(each.dtype))},
+                        {"shape", each.shape},
+                        {"data_offsets", {offset, offset + each.bytes.size()}}});
     offset += each.bytes.size();
   }
   std::string text;
@@ -85,16 +93,45 @@ std::string safetensors_bytes(std::vector<SafetensorsEntry> entries,
     text = header.dump();
   } catch (const Json::type_error&) {
     throw ConfigError({.what = "the name of a tensor or a text of the metadata is not UTF-8",
-                       .why = "the header is JSON"});
+                       .why = "the header is JSON",
+                       .remedy = "give it a name in UTF-8"});
   }
   text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
   const std::uint64_t length = text.size();
-  std::string all(reinterpret_cast<const char*>(&length), sizeof length);
-  all.reserve(all.size() + text.size() + offset);
-  all += text;
-  for (const SafetensorsEntry& each : entries)
-    all.append(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+}
+
+}  // namespace
+
+std::string safetensors_bytes(std::vector<SafetensorsEntry> entries,
+                              const std::map<std::string, std::string>& metadata) {
+  std::string all = header_of(entries, metadata);
+  for (const SafetensorsEntry& each : entries) all += text_of(each.bytes);
   return all;
+}
+
+WrittenSafetensors write_safetensors(const std::filesystem::path& path,
+                                     std::vector<SafetensorsEntry> entries,
+                                     const WriteObserver& observe) {
+  // Written and summed up while a part is in the cache.
+  constexpr std::size_t kPart = 1 << 20;
+  const std::string header = header_of(entries, {});
+  WrittenSafetensors written{.bytes = 0, .checksum = {}, .data_begin = header.size()};
+  Checksum sum;
+  OutputFile file(path, observe);
+  const auto put = [&](std::string_view bytes) {
+    for (; !bytes.empty(); bytes.remove_prefix(std::min(kPart, bytes.size()))) {
+      const std::string_view part = bytes.substr(0, kPart);
+      sum.add(part);
+      file.write(part);
+      written.bytes += part.size();
+    }
+  };
+  put(header);
+  for (const SafetensorsEntry& each : entries) put(text_of(each.bytes));
+  file.finish();
+  written.checksum = sum.text();
+  return written;
 }
 
 struct SafetensorsFile::Impl {
@@ -115,24 +152,16 @@ struct SafetensorsFile::Impl {
   }
 
   void map() {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0)
+    const InputFile file(path);
+    size = static_cast<std::size_t>(file.size());
+    if (size == 0) return;
+    void* const at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+    if (at == MAP_FAILED)
       throw IoError(
-          {.what = fmt::format("reading {} failed: {}", path.string(), std::strerror(errno))});
-    struct stat info {};
-    if (::fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
-      ::close(file);
-      throw IoError({.what = fmt::format("reading {} failed: it is not a file", path.string())});
-    }
-    size = static_cast<std::size_t>(info.st_size);
-    if (size > 0) {
-      void* const at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-      if (at != MAP_FAILED) mapping = at;
-    }
-    ::close(file);
-    if (size > 0 && mapping == nullptr)
-      throw IoError(
-          {.what = fmt::format("mapping {} failed: {}", path.string(), std::strerror(errno))});
+          {.what = fmt::format("mapping {} failed: {}", path.string(), std::strerror(errno)),
+           .why = "tensors are read where they lie in the file",
+           .remedy = "copy it to another disk, or raise the limit with ulimit -v"});
+    mapping = at;
   }
 
   void parse() {
@@ -144,28 +173,15 @@ struct SafetensorsFile::Impl {
     if (length > kLargestHeader || length > size - kLengthBytes)
       refuse(fmt::format("its header is said to have {} bytes, the file has {}", length, size));
     const std::uint64_t data_size = size - kLengthBytes - length;
-    std::vector<std::set<std::string>> keys;  // of the maps that are open, the outermost first
-    bool repeated = false, deep = false;
-    const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
-      deep = deep || depth > kDeepestHeader;
-      if (deep) return true;
-      const auto at = static_cast<std::size_t>(depth);
-      if (event == Json::parse_event_t::object_start) {
-        keys.resize(at + 1);
-        keys[at].clear();
-      }
-      if (event == Json::parse_event_t::key)
-        repeated = repeated || !keys[at - 1].insert(value.get<std::string>()).second;
-      return true;
-    };
     const std::string_view json_text(bytes + kLengthBytes, length);
-    // The parser takes a NUL for the end.
-    if (json_text.find('\0') != std::string_view::npos) refuse("its header is not JSON");
-    const Json header = Json::parse(json_text, watch,
-                                    /*allow_exceptions=*/false);
-    if (header.is_discarded() || !header.is_object()) refuse("its header is not JSON");
-    if (deep) refuse("its header is nested too deeply");
-    if (repeated) refuse("its header has a key twice");
+    const JsonText look = look_at_json(json_text, kDeepestHeader);
+    if (look.deep) refuse("its header is nested too deeply");
+    // A sorted map: that of Json looks through all keys for each.
+    const nlohmann::json header =
+        look.valid ? nlohmann::json::parse(json_text, nullptr, /*allow_exceptions=*/false)
+                   : nlohmann::json();
+    if (!header.is_object()) refuse("its header is not JSON");
+    if (look.repeated) refuse("its header has a key twice");
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
     for (const auto& [key, value] : header.items()) {
       if (key == "__metadata__") {
@@ -188,16 +204,18 @@ struct SafetensorsFile::Impl {
       refuse(fmt::format("its tensors take {} bytes, the file holds {}", end, data_size));
   }
 
-  std::pair<std::uint64_t, std::uint64_t> entry(const std::string& name, const Json& value,
-                                                const char* data, std::uint64_t data_size) {
+  std::pair<std::uint64_t, std::uint64_t> entry(const std::string& name,
+                                                const nlohmann::json& value, const char* data,
+                                                std::uint64_t data_size) {
     SafetensorsEntry tensor{};
     tensor.name = name;
-    const auto part = [&](const char* key) -> const Json& {
+    const auto part = [&](const char* key) -> const nlohmann::json& {
       if (!value.is_object() || !value.contains(key))
         refuse(fmt::format("tensor '{}' has no {}", name, key));
       return value.at(key);
     };
-    const Json &dtype = part("dtype"), &shape = part("shape"), &offsets = part("data_offsets");
+    const nlohmann::json &dtype = part("dtype"), &shape = part("shape"),
+                         &offsets = part("data_offsets");
     bool known = false;
     for (const auto& [ours, text] : kNames)
       if (dtype.is_string() && dtype.get<std::string>() == text) {
@@ -206,7 +224,7 @@ struct SafetensorsFile::Impl {
       }
     if (!known) refuse(fmt::format("tensor '{}' has the unknown type {}", name, dtype.dump()));
     if (!shape.is_array()) refuse(fmt::format("tensor '{}' has no shape", name));
-    for (const Json& each : shape) {
+    for (const nlohmann::json& each : shape) {
       if (!each.is_number_unsigned() || each.get<std::uint64_t>() > (std::uint64_t{1} << 62))
         refuse(fmt::format("tensor '{}' has the shape {}", name, shape.dump()));
       tensor.shape.push_back(each.get<std::int64_t>());
@@ -243,6 +261,14 @@ const std::map<std::string, SafetensorsEntry>& SafetensorsFile::tensors() const 
 }
 const std::map<std::string, std::string>& SafetensorsFile::metadata() const {
   return impl_->metadata;
+}
+void SafetensorsFile::release(std::span<const std::byte> view) const {
+  // Pages that lie in it whole; those at its ends belong to others too.
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGE_SIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(view.data());
+  const std::uintptr_t first = (begin + page - 1) / page * page,
+                       last = (begin + view.size()) / page * page;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 std::span<const std::byte> SafetensorsFile::bytes() const {
   return {static_cast<const std::byte*>(impl_->mapping), impl_->size};

@@ -27,6 +27,18 @@ struct SafetensorsEntry {
 std::string safetensors_bytes(std::vector<SafetensorsEntry> entries,
                               const std::map<std::string, std::string>& metadata = {});
 
+/// What was written to a file: its bytes, their checksum, and where the first tensor begins.
+struct WrittenSafetensors {
+  std::uint64_t bytes = 0;
+  std::string checksum;
+  std::uint64_t data_begin = 0;
+};
+/// The same bytes, durably into a file, without a copy of the tensors. Errors of the entries come
+/// before the file is made.
+WrittenSafetensors write_safetensors(const std::filesystem::path& path,
+                                     std::vector<SafetensorsEntry> entries,
+                                     const WriteObserver& observe = {});
+
 /// A safetensors file, memory mapped. Offsets, sizes, overlaps and dtypes are checked when it is
 /// opened: CheckpointError names the file and what is wrong (truncated, header not JSON, tensor out
 /// of bounds ...).
@@ -42,6 +54,8 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const;
   /// The whole file.
   std::span<const std::byte> bytes() const;
+  /// Gives the memory of these views back to the system; reading them again reads the file again.
+  void release(std::span<const std::byte> view) const;
 
  private:
   struct Impl;

@@ -1,6 +1,7 @@
 #include "steepest/base/files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <stdexcept>
@@ -31,10 +32,45 @@ TEST_F(FilesTest, ReadsWhatWasWritten) {
 }
 
 TEST_F(FilesTest, SaysWhatCannotBeRead) {
-  EXPECT_ERROR(IoError, read_file(folder / "no"),
-               "reading " + (folder / "no").string() + " failed: No such file or directory");
+  EXPECT_ERROR(
+      IoError, read_file(folder / "no"),
+      "reading " + (folder / "no").string() + " failed: No such file or directory; check the path");
   EXPECT_ERROR(IoError, read_file(folder),
-               "reading " + folder.string() + " failed: Is a directory");
+               "reading " + folder.string() + " failed: Is a directory; give the path of a file");
+}
+
+// None of these has an end that is known before: no waiting, no endless reading.
+TEST_F(FilesTest, WhatIsNoFileIsRefusedAtOnce) {
+  const auto refused = [](const fs::path& path, const std::string& kind) {
+    return "reading " + path.string() + " failed: it is " + kind +
+           "; only a file has an end that is known before it is read; write its content to a file "
+           "and give that";
+  };
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_ERROR(IoError, read_file(folder / "pipe"), refused(folder / "pipe", "a pipe"));
+  EXPECT_ERROR(IoError, read_file("/dev/zero"), refused("/dev/zero", "a device"));
+  EXPECT_ERROR(IoError, read_file("/dev/null"), refused("/dev/null", "a device"));
+  fs::create_symlink("/dev/zero", folder / "link");
+  EXPECT_ERROR(IoError, read_file(folder / "link"), refused(folder / "link", "a device"));
+  fs::create_symlink(folder / "loop", folder / "loop");
+  EXPECT_ERROR(IoError, read_file(folder / "loop"),
+               "reading " + (folder / "loop").string() +
+                   " failed: Too many levels of symbolic links; give another path");
+}
+
+TEST_F(FilesTest, MoreThanFitsIsRefusedBeforeItIsRead) {
+  write_file(folder / "x", "12345");
+  EXPECT_EQ(read_file(folder / "x", 5), "12345");
+  EXPECT_ERROR(IoError, read_file(folder / "x", 4),
+               "reading " + (folder / "x").string() +
+                   " failed: it has 5 bytes; at most 4 can be read here; check that this is the "
+                   "file you mean, or give a smaller one");
+  // A file of 8 TiB that takes no room on the disk.
+  fs::resize_file(folder / "x", std::uintmax_t{8} << 40);
+  EXPECT_THROW(read_file(folder / "x"), IoError);
+  // One that does not tell its size.
+  EXPECT_GT(read_file("/proc/self/status").size(), 100u);
+  EXPECT_THROW(read_file("/proc/self/status", 100), IoError);
 }
 
 TEST_F(FilesTest, ReplacesDurablyInOrder) {
@@ -64,10 +100,12 @@ TEST_F(FilesTest, AFailureLeavesTheOldContent) {
 TEST_F(FilesTest, RefusesAFolderThatCannotBe) {
   write_file(folder / "file", "");
   EXPECT_ERROR(IoError, require_writable_folder(folder / "file" / "below"),
-               "creating " + (folder / "file" / "below").string() + " failed: Not a directory");
-  EXPECT_ERROR(
-      IoError, write_file(folder / "none" / "x", "a"),
-      "writing " + (folder / "none" / "x").string() + " failed: No such file or directory");
+               "creating " + (folder / "file" / "below").string() +
+                   " failed: Not a directory; "
+                   "a part of the path is a file: give another path");
+  EXPECT_ERROR(IoError, write_file(folder / "none" / "x", "a"),
+               "writing " + (folder / "none" / "x").string() +
+                   " failed: No such file or directory; check the path");
   require_writable_folder(folder / "a" / "b");
   EXPECT_TRUE(fs::is_directory(folder / "a" / "b"));
   EXPECT_TRUE(fs::is_empty(folder / "a" / "b"));

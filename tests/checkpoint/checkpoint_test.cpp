@@ -3,6 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <map>
+#include <random>
 
 #include "steepest/base/error.h"
 #include "steepest/base/hash.h"
@@ -193,15 +203,22 @@ TEST(Checkpoint, RefusesWhatCouldNotBeReadBackAndLeavesNothing) {
   };
   EXPECT_ERROR(ConfigError, save({}, -1),
                "a checkpoint cannot have the step -1; count steps from 0");
-  EXPECT_ERROR(ConfigError,
-               save({{{"w", "exp_avg", Dtype::kUInt8, {4}, {{3}, {2}}}, bytes_of("xy")}}),
-               "the box of 'exp_avg/w' does not fit its shape");
-  EXPECT_ERROR(ConfigError, save({{info({2}), bytes_of("xy")}, {info({2}), bytes_of("xy")}}),
-               "two tensors of a file have the name 'exp_avg/w'");
-  EXPECT_ERROR(ConfigError, save({{info({3}), bytes_of("xy")}}),
-               "tensor 'exp_avg/w' has 2 bytes, which do not fit its shape");
-  EXPECT_ERROR(ConfigError, save({}, 7, {{"text", "\xff"}}),
-               "a name or a value of the checkpoint is not UTF-8; its manifest is JSON");
+  EXPECT_ERROR(
+      ConfigError, save({{{"w", "exp_avg", Dtype::kUInt8, {4}, {{3}, {2}}}, bytes_of("xy")}}),
+      "the box of 'exp_avg/w' does not fit its shape; a piece lies inside its tensor; give an "
+      "offset and an extent for each dimension, inside the shape");
+  EXPECT_ERROR(
+      ConfigError, save({{info({2}), bytes_of("xy")}, {info({2}), bytes_of("xy")}}),
+      "two tensors of a file have the name 'exp_avg/w'; a name stands for one tensor; give "
+      "each a name of its own");
+  EXPECT_ERROR(
+      ConfigError, save({{info({3}), bytes_of("xy")}}),
+      "tensor 'exp_avg/w' has 2 bytes, which do not fit its shape; it could not be read back; "
+      "give the shape and element type that its bytes have");
+  EXPECT_ERROR(
+      ConfigError, save({}, 7, {{"text", "\xff"}}),
+      "a name or a value of the checkpoint is not UTF-8; its manifest is JSON; give it names "
+      "and texts in UTF-8");
   EXPECT_TRUE(old.is(Checkpoint::open(folder.path() / "step-7")));
   EXPECT_EQ(names_in(folder.path()), Names{"step-7"});
 }
@@ -318,6 +335,267 @@ TEST(Checkpoint, ATruncatedFileIsRefusedByName) {
     write(path / "manifest.json", manifest);
   }
   EXPECT_TRUE(state.is(Checkpoint::open(path)));
+}
+
+TEST(Checkpoint, AHeaderThatDisagreesWithTheManifestIsRefused) {
+  const TemporaryFolder folder;
+  const State state(7);
+  const fs::path path = folder.path() / "step-7", file = path / "optimizer.safetensors";
+  const std::function<void(Json&)> changes[] = {[](Json& piece) { piece["name"] = "layer.bias"; },
+                                                [](Json& piece) { piece["dtype"] = "int32"; },
+                                                [](Json& piece) {
+                                                  piece["shape"] = piece["box"]["extent"] = {4, 3};
+                                                }};
+  for (const auto& change : changes) {
+    state.save(folder.path());
+    std::string name;
+    edit_manifest(path, [&](Json& json) {
+      for (Json& each : json["pieces"])
+        if (each["state"] == "exp_avg") {
+          change(each);
+          each["box"]["offset"] = {0, 0};
+          name = each["name"];
+        }
+    });
+    for (const bool verify : {true, false})
+      EXPECT_ERROR(
+          CheckpointError, Checkpoint::open(path, verify),
+          altered(file, "its header and the manifest disagree about 'exp_avg/" + name + "'"));
+  }
+}
+
+// The bytes of one tensor under the name of another: the sum of the file does not show it.
+TEST(Checkpoint, TheChecksumOfEachPieceCounts) {
+  const TemporaryFolder folder;
+  const fs::path path = State(7).save(folder.path());
+  edit_manifest(path, [](Json& json) {
+    for (Json& each : json["pieces"])
+      if (each["state"] == "exp_avg") each["checksum"] = "0123456789abcdef";
+  });
+  EXPECT_ERROR(CheckpointError, Checkpoint::open(path),
+               altered(path / "optimizer.safetensors",
+                       "its checksum differs: 'exp_avg/layer.weight' was altered"));
+}
+
+TEST(Checkpoint, WhatIsNoFileIsRefusedAtOnce) {
+  const TemporaryFolder folder;
+  const fs::path path = State(7).save(folder.path()), file = path / "weights.safetensors";
+  const auto make = [](const fs::path& at, int kind) {
+    fs::remove_all(at);
+    if (kind == 0) fs::create_directory(at);
+    if (kind == 1) {
+      ASSERT_EQ(::mkfifo(at.c_str(), 0600), 0);
+    }
+    if (kind == 2) fs::create_symlink("/dev/zero", at);
+  };
+  for (const int kind : {0, 1, 2}) {
+    make(file, kind);
+    for (const bool verify : {true, false})
+      EXPECT_ERROR(CheckpointError, Checkpoint::open(path, verify), altered(file, "it is no file"));
+  }
+  constexpr const char* kWhy[] = {
+      "Is a directory; give the path of a file",
+      "it is a pipe; only a file has an end that is known before it is read; write its content to "
+      "a file and give that",
+      "it is a device; only a file has an end that is known before it is read; write its content "
+      "to a file and give that"};
+  for (const int kind : {0, 1, 2}) {
+    make(path / "manifest.json", kind);
+    EXPECT_ERROR(IoError, Checkpoint::open(path),
+                 "reading " + (path / "manifest.json").string() + " failed: " + kWhy[kind]);
+    EXPECT_EQ(newest_checkpoint(folder.path()).refused.size(), 1u);
+  }
+}
+
+/// Replaces one value somewhere in `json`, chosen by `random`, by another that may not stand there;
+/// or removes it, or doubles it.
+void mutate(Json& json, std::mt19937& random) {
+  std::vector<Json*> all;
+  const std::function<void(Json&)> collect = [&](Json& each) {
+    all.push_back(&each);
+    if (each.is_structured())
+      for (Json& inner : each) collect(inner);
+  };
+  collect(json);
+  Json& chosen = *all[random() % all.size()];
+  const Json others[] = {nullptr,
+                         true,
+                         -1,
+                         0,
+                         1,
+                         2,
+                         1.5,
+                         "x",
+                         "..",
+                         std::int64_t{1} << 62,
+                         1e300,
+                         ~std::uint64_t{0},
+                         std::string("a\0b", 3),
+                         "../x",
+                         "/etc/passwd",
+                         "NaN",
+                         Json::array(),
+                         Json::object(),
+                         std::numeric_limits<std::int64_t>::min(),
+                         Json::parse("[[[[]]]]"),
+                         Json::array({-1}),
+                         Json::array({std::int64_t{1} << 31, std::int64_t{1} << 33})};
+  switch (random() % 4) {
+    case 0:
+      if (chosen.is_object() && !chosen.empty()) {
+        chosen.erase(std::next(chosen.begin(), static_cast<long>(random() % chosen.size())).key());
+        return;
+      }
+      if (chosen.is_array() && !chosen.empty()) {
+        chosen.erase(random() % chosen.size());
+        return;
+      }
+      break;
+    case 1:
+      if (chosen.is_array() && !chosen.empty()) {
+        const Json copy = chosen[random() % chosen.size()];
+        chosen.push_back(copy);
+        return;
+      }
+      break;
+    default:
+      break;
+  }
+  chosen = others[random() % std::size(others)];
+}
+
+// A manifest that was forged with a checksum that fits, and files whose header was: what opens
+// reads without a crash, and what does not gives an error of ours with a remedy.
+TEST(Checkpoint, NoForgeryCrashes) {
+  const TemporaryFolder folder;
+  const State state(7);
+  const fs::path path = state.save(folder.path());
+  std::map<std::string, std::string> whole;
+  for (const std::string& name : names_in(path)) whole[name] = slurp(path / name);
+  std::mt19937 random(1);
+  std::size_t opened = 0, refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const bool manifest = round % 3 != 0;
+    const std::string name = manifest ? "manifest.json" : "optimizer.safetensors";
+    if (manifest) {
+      edit_manifest(path, [&](Json& json) {
+        for (auto n = 1 + random() % 2; n > 0; --n) mutate(json, random);
+        if (!json.is_object()) json = Json::object();
+      });
+    } else {
+      std::string bytes = whole[name];
+      for (auto n = 1 + random() % 3; n > 0; --n)
+        bytes[random() % bytes.size()] = static_cast<char>(random());
+      write(path / name, bytes);
+    }
+    for (const bool verify : {true, false}) try {
+        const Checkpoint checkpoint = Checkpoint::open(path, verify);
+        for (const PieceInfo& each : checkpoint.pieces())
+          if (const auto found = checkpoint.find(each.name, each.state))
+            checksum(text_of(found->bytes));
+        // With checksums the bytes are those that were saved, or the file was left alone.
+        if (verify)
+          for (const Piece& each : state.content().pieces)
+            if (const auto found = checkpoint.find(each.info.name, each.info.state)) {
+              EXPECT_EQ(text_of(found->bytes), text_of(each.bytes));
+            }
+        ++opened;
+      } catch (const Error& error) {
+        for (const Problem& each : error.problems()) {
+          EXPECT_FALSE(each.what.empty());
+          EXPECT_FALSE(each.remedy.empty()) << error.what();
+        }
+        ++refused;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << "round " << round << ": " << error.what();
+      }
+    write(path / name, whole[name]);
+  }
+  EXPECT_GT(opened, 100u);
+  EXPECT_GT(refused, 1000u);
+}
+
+/// What a child process's peak of memory grows by, in MiB, while it runs `work`; -1: it failed.
+template <class Work>
+double growth_in_child(Work work) {
+  int ends[2];
+  if (::pipe(ends) != 0) return -1;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // The peak of this process alone, from now on.
+    std::ofstream("/proc/self/clear_refs") << "5";
+    const auto peak = [] {
+      std::ifstream in("/proc/self/status");
+      for (std::string word; in >> word;)
+        if (word == "VmHWM:") {
+          in >> word;
+          return std::stod(word) / 1024;
+        }
+      return -1.0;
+    };
+    double grown = -1;
+    try {
+      const double before = peak();
+      work();
+      grown = peak() - before;
+    } catch (...) {
+    }
+    const bool told = ::write(ends[1], &grown, sizeof grown) == sizeof grown;
+    ::_exit(told ? 0 : 1);
+  }
+  ::close(ends[1]);
+  double grown = -1;
+  if (::read(ends[0], &grown, sizeof grown) != sizeof grown) grown = -1;
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return grown;
+}
+
+#ifndef __SANITIZE_ADDRESS__  // which keeps what was freed
+// 256 MiB in 16 tensors: saving takes no copy of them, and reading one after the other never has
+// more than one in memory beside the copy.
+TEST(Checkpoint, NeitherSavingNorReadingHoldsAFileInMemory) {
+  const TemporaryFolder folder;
+  constexpr std::size_t kCount = 16, kBytes = 16u << 20;
+  const std::string values(kBytes, 'v');
+  CheckpointContent content;
+  for (std::size_t i = 0; i < kCount; ++i)
+    content.pieces.push_back({whole_piece("w" + std::to_string(i), "exp_avg", Dtype::kUInt8,
+                                          {static_cast<std::int64_t>(kBytes)}),
+                              bytes_of(values)});
+  const double saving = growth_in_child([&] { save_checkpoint(folder.path(), content); });
+  EXPECT_GE(saving, 0);
+  EXPECT_LT(saving, 32);
+  const double reading = growth_in_child([&] {
+    const Checkpoint checkpoint = Checkpoint::open(folder.path() / "step-0");
+    for (const PieceInfo& each : checkpoint.pieces())
+      if (text_of(checkpoint.find(each.name, each.state)->bytes) != values) std::abort();
+  });
+  EXPECT_GE(reading, 0);
+  EXPECT_LT(reading, 64);
+}
+#endif
+
+// Ten times as many tensors take about ten times as long, not a hundred times.
+TEST(Checkpoint, ManyTensorsAreNoMoreThanThat) {
+  const TemporaryFolder folder;
+  const auto seconds = [&](int count) {
+    CheckpointContent content;
+    content.step = count;
+    for (int i = 0; i < count; ++i)
+      content.pieces.push_back(
+          {whole_piece("layers." + std::to_string(i) + ".weight", "exp_avg", Dtype::kUInt8, {4}),
+           bytes_of("abcd")});
+    const auto start = std::chrono::steady_clock::now();
+    const Checkpoint checkpoint = Checkpoint::open(save_checkpoint(folder.path(), content));
+    for (const PieceInfo& each : checkpoint.pieces())
+      EXPECT_TRUE(checkpoint.find(each.name, each.state).has_value());
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  seconds(1000);
+  const double few = std::min(seconds(2000), seconds(2000)), many = seconds(20000);
+  EXPECT_LT(many, 40 * few);
 }
 
 // Whatever byte is flipped, in whatever file: refused by the file's name; without checksums nothing

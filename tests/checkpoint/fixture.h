@@ -39,6 +39,7 @@ class State {
   State& operator=(const State&) = delete;
 
   CheckpointContent& content() { return content_; }
+  const CheckpointContent& content() const { return content_; }
   std::filesystem::path save(const std::filesystem::path& parent,
                              const WriteObserver& observe = {}) const {
     return save_checkpoint(parent, content_, observe);

@@ -76,7 +76,7 @@ TEST(Manifest, KeysOfLaterVersionsAreNoFault) {
 struct Case {
   const char* name;
   std::function<void(Json&)> change;
-  const char* why;
+  std::string_view why;
 };
 const Case kCases[] = {
     {"format", [](Json& j) { j["format"] = "steepest-checkpoint-2"; },
@@ -113,14 +113,27 @@ const Case kCases[] = {
      "'/etc/passwd' is no name of a file in the folder"},
     {"file_empty", [](Json& j) { j["files"][0]["file"] = ""; },
      "'' is no name of a file in the folder"},
+    {"file_with_a_zero", [](Json& j) { j["files"][0]["file"] = std::string("a\0b", 3); },
+     "'file' holds a zero byte"},
+    {"file_twice", [](Json& j) { j["files"][1]["file"] = "weights.safetensors"; },
+     "the file 'weights.safetensors' stands twice"},
+    {"piece_twice", [](Json& j) { j["pieces"].push_back(Json(j["pieces"][1])); },
+     "a piece of 'exp_avg' of 'w' stands twice"},
+    {"pieces_of_two_types",
+     [](Json& j) {
+       j["pieces"].push_back(Json(j["pieces"][1]));
+       j["pieces"][2]["dtype"] = "float32";
+     },
+     "the pieces of 'exp_avg' of 'w' disagree about its type or shape"},
     {"offset_text", [](Json& j) { j["pieces"][0]["offset"] = "1"; }, "'offset' is not a count"},
     {"bytes_broken", [](Json& j) { j["files"][0]["bytes"] = 1.5; }, "'bytes' is not a count"},
     {"no_checksum", [](Json& j) { j["files"][0].erase("checksum"); }, "'checksum' is missing"},
 };
 struct ManifestFields : testing::TestWithParam<Case> {};
 TEST_P(ManifestFields, AreRefusedByName) {
-  EXPECT_ERROR(CheckpointError, read_manifest(changed(GetParam().change), "f/manifest.json"),
-               std::string("f/manifest.json; ") + GetParam().why + "; take another checkpoint");
+  EXPECT_ERROR(
+      CheckpointError, read_manifest(changed(GetParam().change), "f/manifest.json"),
+      std::string("f/manifest.json; ").append(GetParam().why) + "; take another checkpoint");
 }
 INSTANTIATE_TEST_SUITE_P(, ManifestFields, testing::ValuesIn(kCases),
                          [](const auto& i) { return i.param.name; });
@@ -166,7 +179,8 @@ TEST(Manifest, TextHasToBeUtf8) {
   Manifest manifest = example();
   manifest.values["text"] = "\xff";
   EXPECT_ERROR(ConfigError, write_manifest(manifest),
-               "a name or a value of the checkpoint is not UTF-8; its manifest is JSON");
+               "a name or a value of the checkpoint is not UTF-8; its manifest is JSON; give it "
+               "names and texts in UTF-8");
 }
 
 TEST(Manifest, BoxesLieWithinShapes) {

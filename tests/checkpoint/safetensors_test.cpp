@@ -8,6 +8,7 @@
 #include <set>
 
 #include "steepest/base/error.h"
+#include "steepest/base/hash.h"
 #include "tests/support/errors.h"
 #include "tests/support/temporary_folder.h"
 
@@ -136,19 +137,28 @@ TEST(Safetensors, RefusesWhatCannotBeWritten) {
     return SafetensorsEntry{std::move(name), Dtype::kFloat32, {}, bytes_of(four)};
   };
   EXPECT_ERROR(ConfigError, safetensors_bytes({fits("w"), fits("v"), fits("w")}),
-               "two tensors of a file have the name 'w'");
+               "two tensors of a file have the name 'w'; a name stands for one tensor; give each a "
+               "name of its own");
   EXPECT_ERROR(ConfigError, safetensors_bytes({fits("__metadata__")}),
-               "a tensor has the name '__metadata__'; the format keeps it for itself");
+               "a tensor has the name '__metadata__'; the format keeps it for itself; give it "
+               "another name");
   EXPECT_ERROR(ConfigError, safetensors_bytes({fits("\xff")}),
-               "the name of a tensor or a text of the metadata is not UTF-8; the header is JSON");
-  EXPECT_ERROR(ConfigError, safetensors_bytes({{"w", Dtype::kFloat32, {2}, bytes_of(four)}}),
-               "tensor 'w' has 4 bytes, which do not fit its shape");
-  EXPECT_ERROR(ConfigError, safetensors_bytes({{"w", Dtype::kFloat32, {-1}, bytes_of(four)}}),
-               "tensor 'w' has 4 bytes, which do not fit its shape");
+               "the name of a tensor or a text of the metadata is not UTF-8; the header is JSON; "
+               "give it a name in UTF-8");
+  EXPECT_ERROR(
+      ConfigError, safetensors_bytes({{"w", Dtype::kFloat32, {2}, bytes_of(four)}}),
+      "tensor 'w' has 4 bytes, which do not fit its shape; it could not be read back; give "
+      "the shape and element type that its bytes have");
+  EXPECT_ERROR(
+      ConfigError, safetensors_bytes({{"w", Dtype::kFloat32, {-1}, bytes_of(four)}}),
+      "tensor 'w' has 4 bytes, which do not fit its shape; it could not be read back; give "
+      "the shape and element type that its bytes have");
   // 2^32 * 2^32 elements are 0 elements in 64 bits.
   const std::int64_t large = std::int64_t{1} << 32;
-  EXPECT_ERROR(ConfigError, safetensors_bytes({{"w", Dtype::kUInt8, {large, large}, {}}}),
-               "tensor 'w' has 0 bytes, which do not fit its shape");
+  EXPECT_ERROR(
+      ConfigError, safetensors_bytes({{"w", Dtype::kUInt8, {large, large}, {}}}),
+      "tensor 'w' has 0 bytes, which do not fit its shape; it could not be read back; give "
+      "the shape and element type that its bytes have");
 }
 
 struct Malformed {
@@ -272,9 +282,11 @@ TEST(Safetensors, TakesWhatOtherWritersWrite) {
 TEST(Safetensors, SaysWhatCannotBeRead) {
   const TemporaryFolder folder;
   EXPECT_ERROR(IoError, SafetensorsFile(folder.path() / "no"),
-               "reading " + (folder.path() / "no").string() + " failed: No such file or directory");
-  EXPECT_ERROR(IoError, SafetensorsFile{folder.path()},
-               "reading " + folder.path().string() + " failed: it is not a file");
+               "reading " + (folder.path() / "no").string() +
+                   " failed: No such file or directory; check the path");
+  EXPECT_ERROR(
+      IoError, SafetensorsFile{folder.path()},
+      "reading " + folder.path().string() + " failed: Is a directory; give the path of a file");
 }
 
 // By itself a file has no checksum: a cut is always seen, a flipped byte is seen or changes what is
@@ -308,6 +320,24 @@ TEST(Safetensors, CutsAreRefusedAndFlipsDoNotCrash) {
       }
     }
   EXPECT_GT(refused, 7 * length);  // what is left are letters of names
+}
+
+// Part by part into a file: the same bytes, and what is told about them is so.
+TEST(Safetensors, WritesWhatItSerializes) {
+  const TemporaryFolder folder;
+  const std::string large(3'000'001, 'x');
+  const std::vector<SafetensorsEntry> entries = {{"b", Dtype::kUInt8, {3'000'001}, bytes_of(large)},
+                                                 {"a", Dtype::kUInt8, {3}, bytes_of("abc")}};
+  const WrittenSafetensors written = write_safetensors(folder.path() / "x", entries);
+  const std::string bytes = test::slurp(folder.path() / "x");
+  EXPECT_TRUE(bytes == safetensors_bytes(entries));
+  EXPECT_EQ(written.bytes, bytes.size());
+  EXPECT_EQ(written.checksum, checksum(bytes));
+  EXPECT_EQ(bytes.substr(written.data_begin, 4), "abcx");
+  // Nothing is made where the entries are wrong.
+  EXPECT_THROW(write_safetensors(folder.path() / "y", {{"w", Dtype::kUInt8, {2}, {}}}),
+               ConfigError);
+  EXPECT_FALSE(fs::exists(folder.path() / "y"));
 }
 
 TEST(Safetensors, CanBeMoved) {

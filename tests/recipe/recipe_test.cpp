@@ -140,7 +140,7 @@ TEST(Recipe, ErrorsOfBuildingGetTheLineOfTheRecipe) {
 
 TEST(Recipe, SaysWhatCannotBeRead) {
   EXPECT_ERROR(IoError, load_recipe("/nowhere/r.yaml"),
-               "reading /nowhere/r.yaml failed: No such file or directory");
+               "reading /nowhere/r.yaml failed: No such file or directory; check the path");
 }
 
 TEST(Recipe, SaysThatFlattenDoesNothing) {

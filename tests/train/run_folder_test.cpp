@@ -59,7 +59,7 @@ TEST(RunFolder, RefusesAFile) {
 TEST(RunFolder, RefusesAFolderThatCannotBeWritten) {
   // /proc takes no folders from anybody, root included.
   EXPECT_ERROR(IoError, (void)RunFolder("/proc/steepest-run").open(false),
-               "creating /proc/steepest-run failed: No such file or directory");
+               "creating /proc/steepest-run failed: No such file or directory; check the path");
 }
 
 TEST(RunFolder, DefaultIsNamedByTheRecipe) {
