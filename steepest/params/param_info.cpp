@@ -30,6 +30,13 @@ bool any_of(const std::string& word, const std::array<std::string_view, N>& word
   return std::ranges::find(words, word) != words.end();
 }
 
+/// True inside one of several equal layers: "blocks.0.attn.output".
+bool in_numbered_layer(const std::vector<std::string>& parts) {
+  return std::ranges::any_of(parts, [](const std::string& part) {
+    return !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+  });
+}
+
 }  // namespace
 
 std::int64_t ParamInfo::numel() const {
@@ -56,12 +63,17 @@ Role infer_role(std::string_view module, std::string_view name,
   const bool table = any_of(owner, kEmbeddings) || owner.starts_with("embed_") ||
                      owner.ends_with("_embed") || owner.ends_with("_emb") ||
                      owner.ends_with("_embedding") || owner.ends_with("_embeddings");
-  static constexpr std::array<std::string_view, 4> kOutputs{"lm_head", "output_layer", "head",
-                                                            "output"};
+  static constexpr std::array<std::string_view, 3> kOutputs{"lm_head", "output_layer", "embed_out"};
+  const bool output = all.find("lm_head") != std::string::npos || any_of(owner, kOutputs) ||
+                      ((owner == "head" || owner == "output") && !in_numbered_layer(parts));
   if (shape.size() >= 2) {
+    if (output) return Role::kOutput;
     // Four dimensions are a convolution over patches, whatever its name.
     if (kind.empty() && table && shape.size() < 4) return Role::kEmbedding;
-    if (all.find("lm_head") != std::string::npos || any_of(owner, kOutputs)) return Role::kOutput;
+    // A filter for each channel by itself: no matrix that mixes channels.
+    const bool convolution =
+        kind.find("conv") != std::string::npos || owner.find("conv") != std::string::npos;
+    if (shape.size() == 3 && shape[1] == 1 && convolution) return Role::kVector;
     return Role::kHidden;
   }
   if (owner.find("norm") != std::string::npos || owner.starts_with("ln_") || owner == "ln")

@@ -12,11 +12,15 @@
 namespace steepest {
 
 /// What a parameter is for; rules are chosen by it.
-/// hidden     a matrix (or a stack of matrices) between the embedding and the output
-/// embedding  a table indexed by token or position
-/// output     the matrix that makes logits (name contains lm_head, or the last part before .weight
-/// is head/output) norm       gains (and biases) of normalization layers bias       any bias vector
-/// anything else below two dimensions
+///   hidden     a matrix, or a stack of matrices, between the embedding and the output
+///   embedding  a table indexed by token or position
+///   output     the matrix that makes logits: its name contains lm_head, or the part that names its
+///              layer is output_layer, embed_out, head or output, the last two outside numbered
+///              layers only
+///   norm       gains of normalization layers
+///   bias       biases of any layer, stacks of them included: the name's last part is bias or ends
+///              in _bias
+///   vector     anything else below two dimensions, and depthwise filters [channels, 1, width]
 enum class Role { kHidden, kEmbedding, kOutput, kNorm, kBias, kVector };
 
 inline const auto& spellings(Role) {
@@ -42,6 +46,7 @@ struct ParamInfo {
 };
 
 /// The role that follows from the owner's kind (may be empty), the canonical name and the shape.
+/// tests/params/model_names_test.cpp lists what parameters of real models get.
 Role infer_role(std::string_view module, std::string_view name,
                 const std::vector<std::int64_t>& shape);
 
