@@ -2,17 +2,12 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/isfinite.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <utility>
-#include <vector>
-
-#include "steepest/kernels/statistics.h"
 
 namespace steepest {
 namespace {
@@ -41,16 +36,6 @@ Sums read_fp64(const double* values, std::int64_t count) {
   return sums;
 }
 
-/// `count` elements of a dense tensor on the CPU.
-Sums read_chunk(const at::Tensor& tensor, std::int64_t begin, std::int64_t count) {
-  if (tensor.scalar_type() == at::kDouble)
-    return read_fp64(tensor.const_data_ptr<double>() + begin, count);
-  const auto* values = static_cast<const std::byte*>(tensor.const_data_ptr());
-  return kernels::read_values(format_of(tensor.scalar_type()),
-                              values + static_cast<std::size_t>(begin) * tensor.element_size(),
-                              static_cast<std::size_t>(count));
-}
-
 /// A whole tensor on another device, summed there.
 Sums read_on_device(const at::Tensor& tensor) {
   return {.squares = tensor.to(at::kDouble).square().sum().item<double>(),
@@ -58,61 +43,113 @@ Sums read_on_device(const at::Tensor& tensor) {
           .non_finite = at::isfinite(tensor).logical_not().sum().item<std::int64_t>()};
 }
 
-struct Work {
-  std::size_t tensor;
-  std::int64_t begin, count;
-};
+/// Adds a gradient's squares: on the CPU, widened where it is narrow, a piece at a time.
+void add_exactly(const at::Tensor& gradient, ExactSquares& sum) {
+  const at::Tensor flat = gradient.detach().cpu().contiguous().view({-1});
+  const auto size = static_cast<std::size_t>(flat.numel());
+  if (flat.scalar_type() == at::kDouble)
+    return sum.add(std::span(flat.const_data_ptr<double>(), size));
+  if (flat.scalar_type() == at::kFloat)
+    return sum.add(std::span(flat.const_data_ptr<float>(), size));
+  for (std::int64_t begin = 0; begin < flat.numel(); begin += kChunk) {
+    const at::Tensor wide = flat.slice(0, begin, begin + kChunk).to(at::kFloat);
+    sum.add(std::span(wide.const_data_ptr<float>(), static_cast<std::size_t>(wide.numel())));
+  }
+}
 
 }  // namespace
 
 double GradientStats::norm() const { return std::sqrt(sum_of_squares); }
 
-void GradientStats::add(const GradientStats& other, std::size_t offset) {
+GradientStats& GradientStats::operator+=(const GradientStats& other) {
   sum_of_squares += other.sum_of_squares;
   non_finite += other.non_finite;
   zeros += other.zeros;
   count += other.count;
-  if (!first_non_finite && other.first_non_finite)
-    first_non_finite = offset + *other.first_non_finite;
+  return *this;
 }
 
-GradientStats gradient_statistics(std::span<const at::Tensor> gradients) {
+void GradientReader::read_part(Part& part) const {
+  const at::Tensor& tensor = *dense_[part.tensor];
+  const auto* values = static_cast<const std::byte*>(tensor.const_data_ptr()) +
+                       static_cast<std::size_t>(part.begin) * tensor.element_size();
+  part.sums = tensor.scalar_type() == at::kDouble
+                  ? read_fp64(reinterpret_cast<const double*>(values), part.count)
+                  : kernels::read_values(format_of(tensor.scalar_type()), values,
+                                         static_cast<std::size_t>(part.count));
+}
+
+void GradientReader::read(std::span<const at::Tensor> gradients, SumForm form,
+                          std::span<const KnownGradient> known) {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> dense(gradients.size());
-  std::vector<Work> work;
-  GradientStats stats;
-  std::vector<std::pair<std::size_t, Sums>> elsewhere;
+  const bool exactly = form == SumForm::kExact;
+  stats_.assign(gradients.size(), {});
+  exact_.resize(exactly ? gradients.size() : 0);
+  copies_.clear();
+  copies_.reserve(gradients.size());  // their addresses are kept
+  dense_.assign(gradients.size(), nullptr);
+  parts_.clear();
+  const auto take = [&](std::size_t tensor, const Sums& sums) {
+    stats_[tensor].sum_of_squares += sums.squares;
+    stats_[tensor].zeros += sums.zeros;
+    stats_[tensor].non_finite += sums.non_finite;
+  };
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    if (!gradients[i].defined() || gradients[i].numel() == 0) continue;
-    stats.count += gradients[i].numel();
-    if (!gradients[i].is_cpu()) {
-      elsewhere.emplace_back(i, read_on_device(gradients[i].detach()));
+    const at::Tensor& gradient = gradients[i];
+    if (exactly) exact_[i].clear();
+    if (!known.empty() && known[i].stats != nullptr) {
+      stats_[i] = *known[i].stats;
+      if (exactly) exact_[i].add(*known[i].exact);
+      continue;
+    }
+    if (!gradient.defined() || gradient.numel() == 0) continue;
+    stats_[i].count = gradient.numel();
+    if (!gradient.is_cpu()) {
+      take(i, read_on_device(gradient.detach()));
       continue;
     }
     // Elements are read in logical order, so strides never show in the result.
-    dense[i] = gradients[i].detach().contiguous();
-    for (std::int64_t begin = 0; begin < dense[i].numel(); begin += kChunk)
-      work.push_back({i, begin, std::min(kChunk, dense[i].numel() - begin)});
+    if (gradient.is_contiguous()) {
+      dense_[i] = &gradient;
+    } else {
+      copies_.push_back(gradient.detach().contiguous());
+      dense_[i] = &copies_.back();
+    }
+    for (std::int64_t begin = 0; begin < gradient.numel(); begin += kChunk)
+      parts_.push_back({i, begin, std::min(kChunk, gradient.numel() - begin), {}});
   }
-  std::vector<Sums> partials(work.size());
-  at::parallel_for(0, static_cast<std::int64_t>(work.size()), 1,
-                   [&](std::int64_t from, std::int64_t to) {
-                     for (std::int64_t w = from; w < to; ++w) {
-                       const Work& item = work[static_cast<std::size_t>(w)];
-                       partials[static_cast<std::size_t>(w)] =
-                           read_chunk(dense[item.tensor], item.begin, item.count);
-                     }
+  at::parallel_for(0, static_cast<std::int64_t>(parts_.size()), 1,
+                   [this](std::int64_t from, std::int64_t to) {
+                     for (std::int64_t p = from; p < to; ++p)
+                       read_part(parts_[static_cast<std::size_t>(p)]);
                    });
-  const auto take = [&](std::size_t tensor, const Sums& sums) {
-    stats.sum_of_squares += sums.squares;
-    stats.zeros += sums.zeros;
-    stats.non_finite += sums.non_finite;
-    if (sums.non_finite > 0 && (!stats.first_non_finite || tensor < *stats.first_non_finite))
-      stats.first_non_finite = tensor;
-  };
-  for (std::size_t w = 0; w < work.size(); ++w) take(work[w].tensor, partials[w]);
-  for (const auto& [tensor, sums] : elsewhere) take(tensor, sums);
-  return stats;
+  for (const Part& part : parts_) take(part.tensor, part.sums);
+  if (exactly) {
+    at::parallel_for(
+        0, static_cast<std::int64_t>(gradients.size()), 1, [&](std::int64_t from, std::int64_t to) {
+          const at::NoGradGuard no_grad_here;
+          for (auto i = static_cast<std::size_t>(from); i < static_cast<std::size_t>(to); ++i) {
+            const bool is_known = !known.empty() && known[i].stats != nullptr;
+            if (is_known || !gradients[i].defined() || gradients[i].numel() == 0) continue;
+            add_exactly(gradients[i], exact_[i]);
+            if (stats_[i].non_finite == 0) stats_[i].sum_of_squares = exact_[i].value();
+          }
+        });
+  }
+  copies_.clear();
+}
+
+GradientStats gradient_statistics(std::span<const at::Tensor> gradients, SumForm form) {
+  GradientReader reader;
+  reader.read(gradients, form);
+  GradientStats all;
+  for (const GradientStats& each : reader.stats()) all += each;
+  if (form == SumForm::kExact && all.non_finite == 0) {
+    ExactSquares sum;
+    for (const ExactSquares& each : reader.exact()) sum.add(each);
+    all.sum_of_squares = sum.value();
+  }
+  return all;
 }
 
 }  // namespace steepest

@@ -41,8 +41,13 @@ bool StepDriver::prepare_grads() {
   std::vector<at::Tensor> grads;
   std::vector<std::string> names;
   for (const auto& member : members_) member->gradients(grads, names);
-  Ready ready{gradient_statistics(grads), {}, scaler_.scale(), scaler_.inverse()};
-  if (ready.stats.first_non_finite) ready.first_non_finite = names[*ready.stats.first_non_finite];
+  reader_.read(grads);
+  Ready ready{{}, {}, scaler_.scale(), scaler_.inverse()};
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    ready.stats += reader_.stats()[i];
+    if (reader_.stats()[i].non_finite > 0 && !ready.first_non_finite)
+      ready.first_non_finite = names[i];
+  }
   const bool found = not_finite(ready.stats);
   if (scaler_.enabled()) scaler_.update(found);
   ready_ = std::move(ready);

@@ -77,6 +77,7 @@ class StepDriver {
   std::vector<std::unique_ptr<Member>> members_;
   StepPolicy policy_;
   LossScaler scaler_;
+  GradientReader reader_;
   std::optional<Ready> ready_;
   std::int64_t applied_ = 0, skipped_ = 0;
 };

@@ -63,8 +63,11 @@ template <class TensorOf>
 const Param* first_non_finite(const ParamSet& params, const TensorOf& tensor_of) {
   std::vector<at::Tensor> tensors;
   for (const Param& each : params) tensors.push_back(tensor_of(each));
-  const auto found = gradient_statistics(tensors).first_non_finite;
-  return found ? &params[*found] : nullptr;
+  GradientReader reader;
+  reader.read(tensors);
+  for (std::size_t i = 0; i < params.size(); ++i)
+    if (reader.stats()[i].non_finite > 0) return &params[i];
+  return nullptr;
 }
 
 /// What is open for writing once a run has been let in.
