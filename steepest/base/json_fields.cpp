@@ -15,6 +15,9 @@ namespace {
 std::string described(const Json& value) {
   if (value.is_null()) return "nothing";
   if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
+  // JSON has no NaN: it would be printed as null.
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    return fmt::format("the number {}", value.get<double>());
   if (value.is_number()) return "the number " + value.dump();
   if (value.is_string()) {
     const auto text = value.get<std::string>();

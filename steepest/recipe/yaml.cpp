@@ -1,6 +1,7 @@
 // YAML to neutral values, with lines. Scalars are read as PyYAML reads YAML 1.1.
 #include <fmt/format.h>
 #include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <cctype>
@@ -9,6 +10,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -87,6 +89,44 @@ Json scalar(const std::string& text, bool quoted) {
   return text;
 }
 
+/// Tags that say what the text says already; "?" and "!" stand for none and for quotes.
+bool plain_tag(const std::string& tag) {
+  return one_of(tag, {"", "?", "!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:int",
+                      "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool", "tag:yaml.org,2002:null",
+                      "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"});
+}
+
+/// Passes over a document.
+struct Skip : YAML::EventHandler {
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+/// YAML::LoadAll would tell, but reads documents without end from some texts.
+bool holds_another_document(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Skip skip;
+  return parser.HandleNextDocument(skip) && parser.HandleNextDocument(skip);
+}
+
+bool is_utf8(std::string_view text) try {
+  (void)Json(std::string(text)).dump();
+  return true;
+} catch (const Json::type_error&) {
+  return false;
+}
+
 class Reader {
  public:
   explicit Reader(YamlDocument& document) : document_(document) {}
@@ -95,13 +135,17 @@ class Reader {
     const int line = node.Mark().line + 1;
     count(line, depth);
     if (!path.empty()) note(path, line);
+    const std::string& tag = node.Tag();
+    if (!plain_tag(tag))
+      refuse(line, fmt::format("the tag '{}' is not known", tag.substr(0, 80)),
+             "a recipe holds texts, numbers, lists and maps", "remove the tag");
     switch (node.Type()) {
       case YAML::NodeType::Undefined:
       case YAML::NodeType::Null:
         return nullptr;
       case YAML::NodeType::Scalar:
         count_bytes(line, node.Scalar().size());
-        return scalar(node.Scalar(), node.Tag() == "!");
+        return scalar(node.Scalar(), tag == "!" || tag == "tag:yaml.org,2002:str");
       case YAML::NodeType::Sequence: {
         Json list = Json::array();
         for (const auto& each : node)
@@ -202,7 +246,16 @@ YamlDocument parse_yaml(std::string_view text, std::string source) {
   if (text.find('\0') != std::string_view::npos)
     throw ConfigError({.what = fmt::format("{}: it is not YAML", document.source),
                        .why = "it holds a zero byte"});
+  if (!is_utf8(text))
+    throw ConfigError({.what = fmt::format("{}: it is not YAML", document.source),
+                       .why = "it holds bytes that are not UTF-8",
+                       .remedy = "save it as UTF-8"});
   try {
+    if (holds_another_document(std::string(text)))
+      throw ConfigError(
+          {.what = fmt::format("{}: it holds more than one document", document.source),
+           .why = "a recipe is one; the others would be passed over",
+           .remedy = "remove the line '---' that begins another"});
     document.root = Reader(document).read(YAML::Load(std::string(text)), "", 0);
   } catch (const YAML::DeepRecursion& error) {
     throw ConfigError({.what = fmt::format("{}:{}:{}: it is not a recipe", document.source,

@@ -185,13 +185,59 @@ TEST(Yaml, RefusesMoreThanARecipeHolds) {
                "r.yaml:1: it stands for more than 1048576 bytes, aliases expanded");
 }
 
+TEST(Yaml, NumbersThatAreNoneReachTheirCheck) {
+  const Json root = parse_yaml("[.nan, .NaN, .inf, -.inf]", "x").root;
+  EXPECT_TRUE(std::isnan(root[0].get<double>()) && std::isnan(root[1].get<double>()));
+  EXPECT_GT(root[2].get<double>(), 1e308);
+  EXPECT_LT(root[3].get<double>(), -1e308);
+  for (const char* text : {"nan", "inf", "-inf"}) {
+    std::int64_t out = 3;
+    Rules rules("s");
+    const double value = parse_yaml("a: " + std::string(text[0] == '-' ? "-." : ".") +
+                                        (text[0] == '-' ? text + 1 : text),
+                                    "x")
+                             .root["a"]
+                             .get<double>();
+    EXPECT_FALSE(internal::read_value(Json(value), out, "n", rules));
+    EXPECT_ERROR(ConfigError, rules.enforce(),
+                 std::string("s.n is the number ") + text + "; it must be a whole number");
+  }
+}
+
+TEST(Yaml, RefusesTagsSecondDocumentsAndOtherEncodings) {
+  EXPECT_EQ(parse_yaml("a: !!str 1\nb: !!float 1.5\nc: !!map {}", "x").root,
+            Json({{"a", "1"}, {"b", 1.5}, {"c", Json::object()}}));
+  for (const std::string& tag :
+       std::vector<std::string>{"!!python/object/apply:os.system", "!!binary", "!mine"}) {
+    const std::string full =
+        tag.starts_with("!!") ? "tag:yaml.org,2002:" + tag.substr(2) : std::string(tag);
+    EXPECT_ERROR(ConfigError, parse_yaml("a: 1\nb: " + tag + " 'x'\n", "r.yaml"),
+                 "r.yaml:2: the tag '" + full +
+                     "' is not known; a recipe holds texts, numbers, lists and maps; remove the "
+                     "tag");
+  }
+  EXPECT_ERROR(
+      ConfigError, parse_yaml("a: 1\n---\na: 2\n", "r.yaml"),
+      "r.yaml: it holds more than one document; a recipe is one; the others would be passed over; "
+      "remove the line '---' that begins another");
+  EXPECT_EQ(parse_yaml("---\na: 1\n...\n", "x").root["a"], 1);
+  EXPECT_EQ(parse_yaml("", "x").root, Json::object());
+  EXPECT_ERROR(ConfigError, parse_yaml("a: \xff\n", "r.yaml"),
+               "r.yaml: it is not YAML; it holds bytes that are not UTF-8; save it as UTF-8");
+}
+
 TEST(Yaml, NoTextCrashesIt) {
-  rc::check([](const std::string& text) {
+  const auto taken_or_refused = [](const std::string& text) {
     try {
       read_recipe(parse_yaml(text, "fuzz"));
     } catch (const Error&) {
     }
-  });
+  };
+  EXPECT_TRUE(rc::check(taken_or_refused));
+  EXPECT_TRUE(rc::check([&] {
+    taken_or_refused(*rc::gen::container<std::string>(
+        rc::gen::elementOf(std::string("ab1.-:?!&*<[]{},'\"|>%@# \n\t\xc3\xa9"))));
+  }));
 }
 
 }  // namespace
