@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "steepest/build/optimizer.h"
 #include "steepest/tensor/bridge.h"
@@ -11,15 +13,16 @@ namespace steepest {
 std::string Optimizer::describe() const {
   std::size_t width = 9;
   for (const Param& param : params_) width = std::max(width, param.info.name.size());
+  std::map<std::string_view, const Group*> owners;
+  for (const auto& member : driver_.members())
+    for (const Group* each : member->groups())
+      for (const std::string& name : each->params()) owners[name] = each;
   std::string text =
       fmt::format("{:<{}}  {:<14}  {:<9}  {:<6}  {:<12}  {:>9}  {:>7}  {}\n", "parameter", width,
                   "shape", "role", "rule", "group", "lr", "wd", "why");
   for (const Param& param : params_) {
-    const Group* owner = nullptr;
-    for (const auto& member : driver_.members())
-      for (const Group* each : member->groups())
-        if (std::ranges::find(each->params(), param.info.name) != each->params().end())
-          owner = each;
+    const auto found = owners.find(param.info.name);
+    const Group* owner = found == owners.end() ? nullptr : found->second;
     text += fmt::format("{:<{}}  {:<14}  {:<9}  ", param.info.name, width,
                         shape_text(param.info.shape), spelling(param.info.role));
     text +=

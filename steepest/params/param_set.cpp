@@ -38,11 +38,12 @@ void ParamSet::add(std::string name, at::Tensor value, std::string module) {
                        .why = "state and options are matched by name",
                        .remedy = "give each its own name"});
   require_updatable(value, canonical);
-  for (Param& each : params_)
-    if (each.value.is_same(value)) {
-      each.info.aliases.push_back(std::move(canonical));
-      return;
-    }
+  const auto [same, is_new] = by_tensor_.try_emplace(value.unsafeGetTensorImpl(), params_.size());
+  by_name_.emplace(canonical, same->second);
+  if (!is_new) {
+    params_[same->second].info.aliases.push_back(std::move(canonical));
+    return;
+  }
   ParamInfo info;
   info.shape = shape_of(value);
   info.dtype = to_dtype(value.scalar_type());
@@ -54,20 +55,15 @@ void ParamSet::add(std::string name, at::Tensor value, std::string module) {
 }
 
 const Param* ParamSet::find(std::string_view name) const {
-  for (const Param& each : params_) {
-    if (each.info.name == name) return &each;
-    for (const std::string& alias : each.info.aliases)
-      if (alias == name) return &each;
-  }
-  return nullptr;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &params_[found->second];
 }
 
 void ParamSet::set_role(std::string_view name, Role role) {
-  for (Param& each : params_)
-    if (each.info.name == name) {
-      each.info.role = role;
-      return;
-    }
+  if (const auto found = by_name_.find(name); found != by_name_.end()) {
+    params_[found->second].info.role = role;
+    return;
+  }
   std::vector<std::string_view> names;
   for (const Param& each : params_) names.push_back(each.info.name);
   const auto near = nearest(name, names);

@@ -3,6 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,6 +62,8 @@ class ParamSet {
 
  private:
   std::vector<Param> params_;
+  std::map<std::string, std::size_t, std::less<>> by_name_;  ///< names and aliases to places
+  std::map<const void*, std::size_t> by_tensor_;
   bool anonymous_ = false;
 };
 

@@ -1,6 +1,10 @@
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
 #include "steepest/build/optimizer.h"
 
 namespace steepest {
@@ -22,6 +26,22 @@ TEST(Describe, GivesALineForEveryParameter) {
   EXPECT_NE(line("norm.weight").find("adamw"), std::string::npos) << text;
   EXPECT_NE(line("norm.weight").find("0.003"), std::string::npos) << text;
   EXPECT_NE(line("frozen.weight").find("not trainable"), std::string::npos) << text;
+}
+
+// Lookups by name must not walk all names: with 20,000 parameters that is minutes under a checker,
+// here at once.
+TEST(Describe, TakesManyParameters) {
+  constexpr std::int64_t kMany = 20'000;
+  const at::Tensor all = at::ones({kMany, 1});
+  ParamSet params;
+  for (std::int64_t i = 0; i < kMany; ++i)
+    params.add("layers." + std::to_string(i) + ".norm.weight",
+               all[i].clone().set_requires_grad(true), "norm");
+  EXPECT_EQ(params.find("layers.19999.norm.weight"), &params[kMany - 1]);
+  EXPECT_EQ(params.find("layers.20000.norm.weight"), nullptr);
+  const std::string text = build_optimizer(AdamWConfig{}, params)->describe();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), kMany + 1);
+  EXPECT_NE(text.find("layers.19999.norm.weight"), std::string::npos);
 }
 
 }  // namespace
