@@ -58,6 +58,8 @@ int main(int argc, char** argv) {
   // A closed pipe is an error of the write that meets it, not the end of the process: a run goes on
   // without its reader.
   std::signal(SIGPIPE, SIG_IGN);
+  // So is a file that would grow beyond a limit (ulimit -f).
+  std::signal(SIGXFSZ, SIG_IGN);
   // A closed standard stream's number would go to the first file that is opened, and what is meant
   // for people would land in it.
   for (int file = 0; file <= 2; ++file)

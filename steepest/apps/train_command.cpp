@@ -7,6 +7,7 @@
 
 #include "steepest/apps/commands.h"
 #include "steepest/apps/output.h"
+#include "steepest/base/error.h"
 #include "steepest/recipe/recipe.h"
 #include "steepest/train/progress.h"
 #include "steepest/train/run_folder.h"
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 struct Arguments {
   std::string recipe, out;
   std::vector<std::string> settings, compare;
-  bool resume = false, json = false;
+  bool out_given = false, resume = false, json = false;
   int threads = 0;
 };
 
@@ -37,6 +38,9 @@ std::string find_text(const std::string& path, const fs::path& recipe) {
 }
 
 int run(const Arguments& arguments) {
+  if (arguments.out_given && arguments.out.empty())
+    throw ConfigError(Problem{"--out is empty", "a run takes a folder of its own",
+                              "name one, or leave --out away for runs/ and the recipe's name"});
   train::TrainRequest request;
   request.recipe = load_recipe(arguments.recipe, arguments.settings);
   request.recipe.dataset.path = find_text(request.recipe.dataset.path, arguments.recipe);
@@ -60,11 +64,13 @@ void add_train_command(CLI::App& app, Action& action) {
   auto* verb = app.add_subcommand("train", "train the built-in byte-level GPT by a recipe");
   auto arguments = std::make_shared<Arguments>();
   verb->add_option("RECIPE", arguments->recipe, "a YAML recipe")->required();
-  verb->add_option("--out", arguments->out, "the run folder; default: runs/ and the recipe's name");
+  auto* out = verb->add_option("--out", arguments->out,
+                               "the run folder; default: runs/ and the recipe's name");
   verb->add_flag("--resume", arguments->resume,
                  "go on from the newest whole checkpoint of the run folder");
   verb->add_option("--set", arguments->settings,
-                   "KEY=VALUE: change a key of the recipe, such as optimizer.lr=0.01")
+                   "KEY=VALUE: change a key of the recipe, such as optimizer.lr=0.01; of two for "
+                   "one key the last holds")
       ->type_size(1)
       ->allow_extra_args(false);
   verb->add_option("--threads", arguments->threads,
@@ -81,7 +87,10 @@ void add_train_command(CLI::App& app, Action& action) {
       "Exit status: 0 done; 1 the loss or a gradient became NaN; 2 the recipe, an argument or an "
       "input is wrong;\n"
       "130, 143 and 129 stopped by Ctrl-C, SIGTERM or a closed terminal, after saving.");
-  verb->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
+  verb->callback([arguments, out, &action] {
+    arguments->out_given = out->count() > 0;
+    action = [arguments] { return run(*arguments); };
+  });
 }
 
 }  // namespace steepest::apps

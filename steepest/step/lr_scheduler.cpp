@@ -38,7 +38,7 @@ Json LRScheduler::shapes() const {
 
 Json LRScheduler::save() const { return Json{{"step", step_}, {"shape", shapes()}}; }
 
-void LRScheduler::load(const Json& saved) {
+void LRScheduler::check(const Json& saved) const {
   const auto step = saved.find("step");
   if (!saved.is_object() || step == saved.end() || !step->is_number_integer() || *step < 0)
     throw StateError({.what = "a saved schedule holds no step counter",
@@ -60,7 +60,11 @@ void LRScheduler::load(const Json& saved) {
     require_same(mine, *shape, mine);
     if (shape->is_object()) require_same(*shape, *shape, mine);
   }
-  step_ = step->get<std::int64_t>();
+}
+
+void LRScheduler::load(const Json& saved) {
+  check(saved);
+  step_ = saved["step"].get<std::int64_t>();
   apply();
 }
 

@@ -43,6 +43,8 @@ class LRScheduler {
   /// saved shape that differs from this one is a StateError that names the field. Nothing is
   /// changed then.
   Json save() const;
+  /// Throws what load would throw, and changes nothing.
+  void check(const Json& saved) const;
   void load(const Json& saved);
 
  private:

@@ -47,6 +47,10 @@ std::string read_text(const fs::path& path) {
   if (!fs::exists(status))
     refuse(fmt::format("dataset.path: there is no file or folder '{}'", path.string()), "",
            "give a text with --set dataset.path=FILE_OR_FOLDER");
+  if (!fs::is_directory(status) && !fs::is_regular_file(status))
+    refuse(fmt::format("dataset.path: '{}' is neither a file nor a folder", path.string()),
+           "a device or a pipe has no end that is known before it is read",
+           "write the text to a file and give that");
   if (!fs::is_directory(status)) return read_file(path);
   const auto files = files_under(path);
   if (files.empty())

@@ -20,6 +20,7 @@
 #include "steepest/train/curves.h"
 #include "steepest/train/data.h"
 #include "steepest/train/evaluate.h"
+#include "steepest/train/memory_check.h"
 #include "steepest/train/metrics.h"
 #include "steepest/train/model.h"
 #include "steepest/train/resume_check.h"
@@ -109,6 +110,8 @@ class Run {
  public:
   explicit Run(const TrainRequest& request);
   TrainSummary go();
+  /// The error of a disk, and what is left to go on from.
+  IoError with_last_checkpoint(const IoError& error);
 
  private:
   bool resume_from_newest();
@@ -122,6 +125,7 @@ class Run {
   void draw();
   TrainSummary summarize(Outcome outcome, int signal);
   void require_finite_weights();
+  std::string last_checkpoint_text() const;
   [[noreturn]] void refuse_update(std::string what);
   [[noreturn]] void stop_non_finite(std::string what, std::string why);
 
@@ -255,6 +259,12 @@ bool Run::resume_from_newest() {
   open_outputs(counters_.step);
   for (const auto& [path, why] : newest.refused)
     out_->log.warn(fmt::format("the checkpoint '{}' was passed over: {}", path.string(), why));
+  const int threads = saved_threads(checkpoint);
+  if (threads > 0 && threads != at::get_num_threads())
+    out_->log.warn(fmt::format(
+        "the checkpoint was written with {0} and this run has {1}: its last bits may differ from a "
+        "run that never stopped; --threads {2} keeps them",
+        threads_text(threads), threads_text(at::get_num_threads()), threads));
   out_->log.info(fmt::format("resumed from '{}' at step {}, {}", checkpoint.folder().string(),
                              counters_.step, threads_text(at::get_num_threads())));
   return true;
@@ -440,12 +450,26 @@ void Run::refuse_update(std::string what) {
                   "the update was not made: no weight, moment or counter was touched");
 }
 
+std::string Run::last_checkpoint_text() const {
+  return last_checkpoint_
+             ? fmt::format("the last good checkpoint is '{}'", last_checkpoint_->string())
+             : "no checkpoint had been saved yet";
+}
+
+IoError Run::with_last_checkpoint(const IoError& error) {
+  std::vector<Problem> problems = error.problems();
+  if (!out_ || problems.empty()) return error;
+  auto& remedy = problems.back().remedy;
+  remedy += (remedy.empty() ? "" : "; ") + last_checkpoint_text();
+  if (last_checkpoint_) remedy += ", from which --resume goes on";
+  progress_.finish();
+  out_->log.error(problems.back().text());
+  return IoError(std::move(problems));
+}
+
 void Run::stop_non_finite(std::string what, std::string why) {
-  const std::string kept =
-      last_checkpoint_ ? fmt::format("the last good checkpoint is '{}'", last_checkpoint_->string())
-                       : "no checkpoint had been saved yet";
   const Problem problem{std::move(what), std::move(why),
-                        "lower the learning rate or clip gradients; " + kept};
+                        "lower the learning rate or clip gradients; " + last_checkpoint_text()};
   progress_.finish();
   if (out_) out_->log.error(problem.text());
   throw NonFiniteError(problem);
@@ -455,7 +479,13 @@ void Run::stop_non_finite(std::string what, std::string why) {
 
 TrainSummary train(const TrainRequest& request) {
   if (request.threads > 0) at::set_num_threads(request.threads);
-  return Run(request).go();
+  require_memory(request.recipe, machine_memory());
+  Run run(request);
+  try {
+    return run.go();
+  } catch (const IoError& error) {
+    throw run.with_last_checkpoint(error);
+  }
 }
 
 }  // namespace steepest::train

@@ -1,5 +1,6 @@
 #include "steepest/train/training_state.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
@@ -87,13 +88,23 @@ std::filesystem::path save_training(const std::filesystem::path& parent, const T
       parts.scheduler != nullptr ? parts.scheduler->save() : Json(nullptr);
   content.values["recipe"] = recipe;
   content.values["data"] = {{"checksum", data_checksum}};
+  content.values["threads"] = at::get_num_threads();
   return save_checkpoint(parent, content, observe);
+}
+
+int saved_threads(const Checkpoint& checkpoint) {
+  const auto threads = checkpoint.values().find("threads");
+  return threads != checkpoint.values().end() && threads->is_number_integer() ? threads->get<int>()
+                                                                              : 0;
 }
 
 Counters restore_training(const Checkpoint& checkpoint, const TrainingParts& parts) {
   const Counters counters = Counters::from_json(required(checkpoint.values(), "trainer"));
   const Json& scheduler = required(checkpoint.values(), "scheduler");
   check_weights(checkpoint, parts.model.params());
+  if ((parts.scheduler != nullptr) == scheduler.is_null())
+    misfit(checkpoint, scheduler.is_null() ? "it has no schedule" : "it has a schedule");
+  if (parts.scheduler != nullptr) parts.scheduler->check(scheduler);
   parts.optimizer.restore(checkpoint);  // checks all of its own states before it changes one
   const at::NoGradGuard no_grad;
   for (const auto& param : parts.model.params()) {
@@ -101,7 +112,7 @@ Counters restore_training(const Checkpoint& checkpoint, const TrainingParts& par
     const auto piece = checkpoint.find(param.info.name, kWeight);
     copy_bytes_into(target, piece->info.dtype, piece->bytes);
   }
-  if (parts.scheduler != nullptr && !scheduler.is_null()) parts.scheduler->load(scheduler);
+  if (parts.scheduler != nullptr) parts.scheduler->load(scheduler);
   return counters;
 }
 

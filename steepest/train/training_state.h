@@ -33,13 +33,16 @@ struct TrainingParts {
   LRScheduler* scheduler;
 };
 
-/// Saves weights, optimizer states and options, the schedule's position, counters, the recipe and
-/// the text's checksum into `parent`/step-N. Holds no time and no path: equal runs give equal
-/// files.
+/// Saves weights, optimizer states and options, the schedule's position, counters, the recipe,
+/// the text's checksum and the count of threads into `parent`/step-N. Holds no time and no path:
+/// equal runs give equal files.
 std::filesystem::path save_training(const std::filesystem::path& parent, const TrainingParts& parts,
                                     const Counters& counters, const Json& recipe,
                                     const std::string& data_checksum,
                                     const WriteObserver& observe = {});
+
+/// The threads of tensor operations a checkpoint was written with; 0 where it does not say.
+int saved_threads(const Checkpoint& checkpoint);
 
 /// Puts a checkpoint's values back. Everything is checked first; nothing is changed on failure.
 /// CheckpointError: a weight is missing, too many, or has another shape or dtype.

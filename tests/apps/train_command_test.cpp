@@ -100,6 +100,15 @@ TEST_F(TrainCommand, BadInputsAreRefusedByTheirNames) {
   expect_refused("--set model.heads=3", "heads");
   expect_refused("--set step_scheduler.local_batch_size=3", "local_batch_size");
   expect_refused("--set seed", "seed");
+  expect_refused("--set =3", "--set =3 cannot be applied; there is no key before '='");
+  expect_refused("--set seed..x=3", "a part of the path is empty");
+  expect_refused("--set seed=[1", "--set seed");
+  expect_refused("--set dataset.path=/dev/zero", "'/dev/zero' is neither a file nor a folder");
+  expect_refused("--set model.width=1048576", "lower model.width or model.layers");
+  expect_refused("--set step_scheduler.global_batch_size=1000000000000",
+                 "lower step_scheduler.local_batch_size");
+  expect_refused("--set model.context=1000000000000", "model.context");
+  expect_refused("--out ''", "--out is empty; a run takes a folder of its own; name one");
   expect_refused("--compare runs/nothing", "--compare: there is no folder 'runs/nothing'");
 }
 
@@ -192,6 +201,31 @@ TEST_F(TrainCommand, GoesOnWithoutAReader) {
   EXPECT_TRUE(fs::exists(folder() / "runs" / "tiny" / "checkpoints" / "step-4" / "manifest.json"));
   EXPECT_EQ(slurp(folder() / "status"), "2\n");  // the closing table could not be printed
   EXPECT_EQ(finished.status, 0);
+}
+
+TEST_F(TrainCommand, TheLastSettingOfAKeyHolds) {
+  EXPECT_EQ(train("recipes/tiny.yaml --set seed=3 --set seed=4").status, 0);
+  EXPECT_THAT(slurp(folder() / "runs" / "tiny" / "recipe.yaml"), HasSubstr("seed: 4\n"));
+}
+
+TEST_F(TrainCommand, ADiskThatTakesNoMoreLeavesTheLastCheckpoint) {
+  const std::string more = "recipes/tiny.yaml --resume --set step_scheduler.max_steps=";
+  ASSERT_EQ(train(more + "2").status, 0);
+  // Files of 8 KiB and no more: the weights do not fit.
+  const auto full = run_command(folder(), "ulimit -f 16; " + std::string(STEEPEST_PROGRAM) +
+                                              " train --threads 1 " + more + "4");
+  EXPECT_EQ(full.status, 2);
+  EXPECT_THAT(full.err, HasSubstr("error: writing runs/tiny/checkpoints/.tmp-step-4/"));
+  EXPECT_THAT(full.err, HasSubstr("failed: File too large"));
+  EXPECT_THAT(full.err, HasSubstr("the last good checkpoint is 'runs/tiny/checkpoints/step-2', "
+                                  "from which --resume goes on\n"));
+  EXPECT_FALSE(fs::exists(folder() / "runs/tiny/checkpoints/.tmp-step-4"));
+  EXPECT_EQ(run_command(folder(), std::string(STEEPEST_PROGRAM) +
+                                      " inspect --verify runs/tiny/checkpoints/step-2")
+                .status,
+            0);
+  const auto resumed = train(more + "4");
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
 }
 
 TEST_F(TrainCommand, NanEndsWithOne) {

@@ -1,6 +1,7 @@
 #include "steepest/train/data.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -120,6 +121,18 @@ TEST(TextData, RefusesByName) {
   EXPECT_EQ(problem_of({.path = bare.string()}, 8),
             "dataset.path: the folder '" + bare.string() +
                 "' holds no file; give a folder with text in it");
+  const auto pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& endless : {std::string("/dev/zero"), pipe.string()})
+    EXPECT_EQ(problem_of({.path = endless}, 8),
+              "dataset.path: '" + endless +
+                  "' is neither a file nor a folder; a device or a pipe has no end that is known "
+                  "before it is read; write the text to a file and give that");
+  std::filesystem::copy_file(empty, bare / "empty.txt");
+  EXPECT_EQ(problem_of({.path = bare.string()}, 8),
+            "dataset.path: '" + bare.string() +
+                "' is empty; there is nothing to learn from; give a text with --set "
+                "dataset.path=FILE_OR_FOLDER");
   const auto brief = folder.path() / "brief.txt";
   write(brief, std::string(80, 'x'));
   EXPECT_EQ(problem_of({.path = brief.string()}, 8),

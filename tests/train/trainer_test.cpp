@@ -325,6 +325,21 @@ Told told(TrainRequest made, const fs::path& file) {
   return {slurp(file), std::move(summary)};
 }
 
+TEST_F(Training, AnotherCountOfThreadsIsWarnedOf) {
+  stopped_after(request("run"), 2);
+  auto again = request("run");
+  again.resume = true;
+  again.threads = 2;
+  const auto [text, summary] = told(again, folder_.path() / "told");
+  EXPECT_THAT(text, HasSubstr("warning: the checkpoint was written with 1 thread and this run has "
+                              "2 threads: its last bits may differ from a run that never stopped; "
+                              "--threads 1 keeps them\n"));
+  stopped_after(request("same"), 2);
+  auto same = request("same");
+  same.resume = true;
+  EXPECT_THAT(told(same, folder_.path() / "told").text, testing::Not(HasSubstr("warning")));
+}
+
 TEST_F(Training, FewerStepsThanMadeAreSaidSo) {
   const std::string fixed = "lr_scheduler={lr_decay_steps: 6, lr_warmup_steps: 2}";
   train(request("run", {fixed}));
@@ -466,7 +481,11 @@ TEST_F(Training, WrongInputsLeaveNothing) {
 TEST_F(Training, NanGradientStopsWithoutATrace) {
   train(request("never"));
   auto made = request("run");
-  made.after_backward = [](std::int64_t step, const ParamSet& params) {
+  std::vector<std::pair<at::Tensor, at::Tensor>> weights;  // alive, and as they were
+  made.after_backward = [&](std::int64_t step, const ParamSet& params) {
+    if (step == 4)
+      for (const Param& each : params)
+        weights.emplace_back(each.value.detach(), each.value.detach().clone());
     if (step == 4)
       params.find("blocks.0.mlp.up.weight")
           ->value.grad()
@@ -487,6 +506,8 @@ TEST_F(Training, NanGradientStopsWithoutATrace) {
     EXPECT_EQ(error.exit_status(), 1);
   }
   EXPECT_THAT(slurp(run("run") / "log.txt"), HasSubstr("update 5: a gradient is not finite"));
+  EXPECT_FALSE(weights.empty());
+  for (const auto& [after, before] : weights) EXPECT_TRUE(after.equal(before));
   // The cause gone, the run goes on as if nothing had been.
   auto again = request("run");
   again.resume = true;

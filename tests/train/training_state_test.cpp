@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "steepest/base/error.h"
 #include "steepest/recipe/lr_scheduler_config.h"
@@ -72,6 +74,51 @@ TEST(TrainingState, RestoresEverythingIntoAnotherRun) {
       save_training(folder.path() / "b", other.parts(), kCounters, Json::object(), "sum");
   for (const char* file : {"weights.safetensors", "optimizer.safetensors", "manifest.json"})
     EXPECT_TRUE(slurp(first / file) == slurp(second / file)) << file;
+}
+
+TEST(TrainingState, AnotherScheduleIsRefusedAndNothingChanges) {
+  const TemporaryFolder folder;
+  Living one(1), other(2);
+  one.update(1);
+  const auto path = save_training(folder.path() / "a", one.parts(), kCounters, Json::object(), "s");
+  const auto before =
+      save_training(folder.path() / "b", other.parts(), kCounters, Json::object(), "s");
+  const auto expect_untouched = [&](const std::string& name) {
+    const auto after =
+        save_training(folder.path() / name, other.parts(), kCounters, Json::object(), "s");
+    for (const char* file : {"weights.safetensors", "optimizer.safetensors", "manifest.json"})
+      EXPECT_TRUE(slurp(before / file) == slurp(after / file)) << file;
+  };
+  const Checkpoint checkpoint = Checkpoint::open(path);
+  const auto own = std::move(other.scheduler);
+  EXPECT_ERROR(CheckpointError, restore_training(checkpoint, other.parts()),
+               "'" + path.string() +
+                   "' does not fit this model: it has a schedule; resume with the recipe the run "
+                   "was started with");
+  other.scheduler = LRSchedulerConfig{}.build(*other.optimizer, {.max_steps = 50});
+  EXPECT_THROW(restore_training(checkpoint, other.parts()), StateError);
+  other.scheduler = LRSchedulerConfig{}.build(*other.optimizer, {.max_steps = 100});
+  expect_untouched("c");
+}
+
+TEST(TrainingState, ARefusedStepLeavesEveryBit) {
+  const TemporaryFolder folder;
+  Living one(1);
+  for (int i = 0; i < 2; ++i) one.update(10 * i);
+  const auto before =
+      save_training(folder.path() / "a", one.parts(), kCounters, Json::object(), "s");
+  one.optimizer->zero_grad();
+  one.model.loss(at::randint(1, 9, {2, 9}, at::kLong)).backward();
+  one.model.params()
+      .find("lm_head.weight")
+      ->value.grad()
+      .view({-1})[5]
+      .fill_(std::numeric_limits<float>::infinity());
+  EXPECT_THROW(one.optimizer->step(), NonFiniteError);
+  const auto after =
+      save_training(folder.path() / "b", one.parts(), kCounters, Json::object(), "s");
+  for (const char* file : {"weights.safetensors", "optimizer.safetensors", "manifest.json"})
+    EXPECT_TRUE(slurp(before / file) == slurp(after / file)) << file;
 }
 
 TEST(TrainingState, AnotherModelIsRefusedAndNothingChanges) {
