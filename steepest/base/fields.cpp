@@ -16,6 +16,11 @@ std::string to_text(const std::vector<double>& value) {
   for (double each : value) all += fmt::format("{}{}", all.size() > 1 ? ", " : "", each);
   return all + "]";
 }
+std::string to_text(const std::vector<std::string>& value) {
+  std::string all;
+  for (const std::string& each : value) all += (all.empty() ? "" : ", ") + each;
+  return "[" + all + "]";
+}
 
 std::string Rules::path(std::string_view field) const {
   if (scope_.empty()) return std::string(field);

@@ -119,6 +119,7 @@ std::string to_text(std::int64_t value);
 std::string to_text(const std::string& value);
 std::string to_text(const Betas& value);
 std::string to_text(const std::vector<double>& value);
+std::string to_text(const std::vector<std::string>& value);
 inline std::string to_text(int value) { return to_text(std::int64_t{value}); }
 template <SpelledEnum E>
 std::string to_text(E value) {
@@ -191,9 +192,9 @@ inline void check_range(Rules& rules, std::string_view name, const Range& range,
   rules.require(holds, name, value, std::string("numbers, each ") + std::string(range.text));
 }
 template <class T>
-requires(std::is_same_v<T, bool> || std::is_enum_v<T> ||
-         std::is_same_v<T, std::string>) void check_range(Rules&, std::string_view, const Range&,
-                                                          const T&) {}
+requires(std::is_same_v<T, bool> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
+         std::is_same_v<T, std::vector<std::string>>) void check_range(Rules&, std::string_view,
+                                                                       const Range&, const T&) {}
 template <class T>
 requires requires { T::fields(); }
 void check_range(Rules&, std::string_view, const Range&, const T&) {}

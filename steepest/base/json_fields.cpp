@@ -140,6 +140,18 @@ bool read_value(const Json& value, std::vector<double>& out, std::string_view fi
   wrong_type(value, "a list of numbers", field, rules);
   return false;
 }
+bool read_value(const Json& value, std::vector<std::string>& out, std::string_view field,
+                Rules& rules) {
+  bool texts = value.is_array();
+  if (texts)
+    for (const Json& each : value) texts = texts && each.is_string();
+  if (!texts) {
+    wrong_type(value, "a list of names", field, rules);
+    return false;
+  }
+  out = value.get<std::vector<std::string>>();
+  return true;
+}
 
 void unknown_spelling(std::string_view text, std::span<const std::string_view> known,
                       std::string_view field, Rules& rules) {
@@ -164,5 +176,6 @@ Json to_json_value(int value) { return value; }
 Json to_json_value(const std::string& value) { return value; }
 Json to_json_value(const Betas& value) { return Json::array({value.first, value.second}); }
 Json to_json_value(const std::vector<double>& value) { return value; }
+Json to_json_value(const std::vector<std::string>& value) { return value; }
 
 }  // namespace steepest::internal

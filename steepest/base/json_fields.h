@@ -26,6 +26,8 @@ bool read_value(const Json& value, int& out, std::string_view field, Rules& rule
 bool read_value(const Json& value, std::string& out, std::string_view field, Rules& rules);
 bool read_value(const Json& value, Betas& out, std::string_view field, Rules& rules);
 bool read_value(const Json& value, std::vector<double>& out, std::string_view field, Rules& rules);
+bool read_value(const Json& value, std::vector<std::string>& out, std::string_view field,
+                Rules& rules);
 /// The problem of a text that is none of the spellings; the nearest one is named.
 void unknown_spelling(std::string_view text, std::span<const std::string_view> known,
                       std::string_view field, Rules& rules);
@@ -68,6 +70,7 @@ Json to_json_value(int value);
 Json to_json_value(const std::string& value);
 Json to_json_value(const Betas& value);
 Json to_json_value(const std::vector<double>& value);
+Json to_json_value(const std::vector<std::string>& value);
 template <SpelledEnum E>
 Json to_json_value(E value) {
   return std::string(spelling(value));

@@ -36,7 +36,7 @@ std::vector<std::unique_ptr<Member>> make_members(const ParamSet& params,
   // Groups of one rule share a member, so that a matrix rule sees all its equal shapes at once.
   std::vector<std::vector<MemberGroup>> by_rule;
   for (GroupPlan& plan : plans) {
-    MemberGroup group{plan.name, plan.options, {}, plan.reason};
+    MemberGroup group{plan.name, plan.options, {}, plan.reason, plan.norm_use};
     for (const std::size_t index : plan.params)
       group.params.push_back({params[index].info.name, params[index].value});
     auto same = by_rule.begin();
@@ -54,10 +54,10 @@ std::vector<std::unique_ptr<Member>> make_members(const ParamSet& params,
 Optimizer::Optimizer(ParamSet params, std::vector<GroupPlan> plans, StepPolicy policy)
     : params_(std::move(params)), driver_(make_members(params_, std::move(plans)), policy) {}
 
-StepResult Optimizer::step() { return driver_.step(); }
+const StepResult& Optimizer::step() { return driver_.step(); }
 
 bool Optimizer::prepare_grads() { return driver_.prepare_grads(); }
-StepResult Optimizer::step_with_ready_grads() { return driver_.step_with_ready_grads(); }
+const StepResult& Optimizer::step_with_ready_grads() { return driver_.step_with_ready_grads(); }
 double Optimizer::loss_scale() const { return driver_.scaler().scale(); }
 at::Tensor Optimizer::scaled(const at::Tensor& loss) const {
   return loss_scale() == 1 ? loss : loss * loss_scale();
@@ -117,13 +117,14 @@ void Optimizer::set(std::string_view field, const Json& value) {
   if (field == "weight_decay" && weight_decay_) schedule_weight_decay(*weight_decay_);
 }
 
-Group& Optimizer::add_group(std::string name, RuleOptions options, const ParamSet& params) {
+Group& Optimizer::add_group(std::string name, RuleOptions options, const ParamSet& params,
+                            NormUse norm_use) {
   for (Group* each : groups())
     if (each->name() == name)
       throw ConfigError({.what = fmt::format("there is a group '{}' already", name),
                          .remedy = "choose another name"});
   ParamSet all = params_;
-  MemberGroup group{std::move(name), std::move(options), {}, "added later"};
+  MemberGroup group{std::move(name), std::move(options), {}, "added later", std::move(norm_use)};
   std::set<std::string> grouped;
   std::set<const void*> tensors;
   for (Group* each : groups())

@@ -33,11 +33,12 @@ class Optimizer : public Scheduled {
 
   /// One read of the gradients, one decision, one update. NonFiniteError (policy error) names the
   /// parameter.
-  StepResult step();
+  /// The result is good until the next step.
+  const StepResult& step();
   void zero_grad(bool set_to_none = true);
   /// The two halves of a step, for loops that have something to do in between: see StepDriver.
   bool prepare_grads();
-  StepResult step_with_ready_grads();
+  const StepResult& step_with_ready_grads();
 
   /// The factor on the loss that the policy's loss scaling asks for now; 1 without it. The same for
   /// a whole step, however many backward passes it has.
@@ -56,7 +57,8 @@ class Optimizer : public Scheduled {
   void set(std::string_view field, const Json& value);
   /// Adds parameters as a further group; refused (ConfigError) if one is in the optimizer already
   /// or the name is taken.
-  Group& add_group(std::string name, RuleOptions options, const ParamSet& params);
+  Group& add_group(std::string name, RuleOptions options, const ParamSet& params,
+                   NormUse norm_use = {});
 
   const ParamSet& params() const { return params_; }
   const StepPolicy& policy() const;

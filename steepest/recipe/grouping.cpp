@@ -234,6 +234,7 @@ std::vector<GroupPlan> plan_entry(std::size_t index, const GroupRule& rule,
         },
         each.options);
     tell(problems, fields.problems());
+    each.norm_use = rule.norm_use;
     each.reason = fmt::format("{}: {}", scope, each.reason);
     each.name = alone ? scope : fmt::format("{}.{}", scope, each.name);
   }

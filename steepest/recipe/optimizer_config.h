@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "steepest/base/json_fields.h"
+#include "steepest/gradients/norm_policy.h"
 #include "steepest/optimizers/rule_options.h"
 #include "steepest/params/param_info.h"
 
@@ -121,6 +122,7 @@ struct GroupRule {
   bool optional = false;          ///< true: matching nothing is no error
   Json options = Json::object();  ///< fields of the rule to change: lr, weight_decay ...
   Json optimizer = nullptr;       ///< another optimizer section for them, or null
+  NormUse norm_use = {};          ///< their part in norms and clipping
 };
 
 /// A group of an optimizer to be built. Pure: indices into the parameters that were given.
@@ -129,6 +131,7 @@ struct GroupPlan {
   RuleOptions options;
   std::vector<std::size_t> params;
   std::string reason;  ///< why they are here
+  NormUse norm_use = {};
 };
 
 /// Throws one ConfigError with every broken rule.

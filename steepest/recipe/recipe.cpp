@@ -41,6 +41,7 @@ void read_groups(const Json& root, Recipe& recipe, Rules& all) {
     internal::wrong_type(root["groups"], "a list of groups", "groups", all);
     return;
   }
+  const auto norm_keys = field_names<NormUse>();
   for (std::size_t i = 0; i < root["groups"].size(); ++i) {
     const Json& entry = root["groups"][i];
     Rules rules(fmt::format("groups[{}]", i));
@@ -50,6 +51,7 @@ void read_groups(const Json& root, Recipe& recipe, Rules& all) {
       all.take(rules);
       continue;
     }
+    Json norm_use = Json::object();
     for (const auto& [key, value] : entry.items()) {
       if (key == "optional") {
         internal::read_value(value, rule.optional, key, rules);
@@ -58,6 +60,8 @@ void read_groups(const Json& root, Recipe& recipe, Rules& all) {
         Rules inner(rules.path("optimizer"));
         warn_of_flatten(read_optimizer_config(value, inner), rules.path("optimizer"), recipe);
         rules.take(inner);
+      } else if (std::ranges::find(norm_keys, key) != norm_keys.end()) {
+        norm_use[key] = value;
       } else if (key != "match") {
         rule.options[key] = value;
       } else if (!value.is_object() || value.empty()) {
@@ -75,6 +79,8 @@ void read_groups(const Json& root, Recipe& recipe, Rules& all) {
         }
       }
     }
+    read_fields(norm_use, rule.norm_use, rules);
+    check_fields(rule.norm_use, rules);
     if (!rule.role && !rule.name_pattern && rules.problems().empty())
       rules.fail({.what = rules.path("match") + " is missing",
                   .remedy = "say match: {role: norm} or match: {name: regex}"});

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "steepest/gradients/norm_policy.h"
 #include "steepest/recipe/lr_scheduler_config.h"
 #include "steepest/recipe/optimizer_config.h"
 #include "steepest/recipe/precision_config.h"
@@ -81,13 +82,17 @@ struct StepSchedulerConfig {
   bool operator==(const StepSchedulerConfig&) const = default;
 };
 
+/// What a step is judged by; see norm_policy_fields.
 struct ClipGradNormConfig {
   double max_norm = 0;
+  std::vector<std::string> norm_groups = {};
+  bool exact_norm = false;
+  NonFinitePolicy non_finite = NonFinitePolicy::kError;
+  std::optional<double> grad_norm_skip_threshold = {};
 
-  static constexpr auto fields() {
-    using O = ClipGradNormConfig;
-    return std::tuple{field("max_norm", &O::max_norm, at_least_zero(),
-                            "global L2 norm that gradients are clipped to; 0: no clipping")};
+  static constexpr auto fields() { return norm_policy_fields<ClipGradNormConfig>(); }
+  static void check(const ClipGradNormConfig& o, Rules& rules) {
+    check_norm_groups(o.norm_groups, rules);
   }
   bool operator==(const ClipGradNormConfig&) const = default;
 };

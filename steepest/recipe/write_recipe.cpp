@@ -44,6 +44,10 @@ Json groups_of(const Recipe& recipe) {
     Json group{{"match", match}};
     if (each.optional) group["optional"] = true;
     if (!each.optimizer.is_null()) group["optimizer"] = each.optimizer;
+    if (each.norm_use != NormUse{}) {
+      const Json use = write_fields(each.norm_use);
+      for (const auto& [key, value] : use.items()) group[key] = value;
+    }
     for (const auto& [key, value] : each.options.items()) group[key] = value;
     all.push_back(group);
   }

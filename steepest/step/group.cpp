@@ -15,11 +15,12 @@ void require_rate(const std::string& group, std::string_view field, double value
 }  // namespace
 
 Group::Group(std::string name, RuleOptions options, std::vector<std::string> params,
-             std::string reason)
+             std::string reason, NormUse norm_use)
     : name_(std::move(name)),
       options_(std::move(options)),
       params_(std::move(params)),
       reason_(std::move(reason)),
+      norm_use_(std::move(norm_use)),
       base_lr_(steepest::lr(options_)),
       base_weight_decay_(steepest::weight_decay(options_)) {}
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "steepest/base/json_fields.h"
+#include "steepest/gradients/norm_policy.h"
 #include "steepest/optimizers/rule_options.h"
 
 namespace steepest {
@@ -13,13 +14,16 @@ namespace steepest {
 /// the optimizer lives, over loading too: a handle that was taken before stays good.
 class Group {
  public:
-  Group(std::string name, RuleOptions options, std::vector<std::string> params, std::string reason);
+  Group(std::string name, RuleOptions options, std::vector<std::string> params, std::string reason,
+        NormUse norm_use = {});
 
   const std::string& name() const { return name_; }
   std::string_view rule() const { return rule_name(options_); }
   const std::vector<std::string>& params() const { return params_; }
   /// Why these parameters are here, for people.
   const std::string& reason() const { return reason_; }
+  /// Fixed at construction, and no part of what is saved.
+  const NormUse& norm_use() const { return norm_use_; }
 
   const RuleOptions& options() const { return options_; }
   double lr() const { return steepest::lr(options_); }
@@ -50,6 +54,7 @@ class Group {
   RuleOptions options_;
   std::vector<std::string> params_;
   std::string reason_;
+  NormUse norm_use_;
   double base_lr_, base_weight_decay_;
 };
 

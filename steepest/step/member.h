@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "steepest/step/group.h"
+#include "steepest/step/step_factors.h"
 #include "steepest/step/step_result.h"
 
 namespace steepest {
@@ -26,18 +27,29 @@ struct NamedState {
 /// none.
 using StateSource = std::function<at::Tensor(std::string_view param, std::string_view key)>;
 
+/// Whose a gradient is.
+struct GradientOf {
+  std::string_view param;
+  const Group* group;
+};
+
 /// Parameters under one rule, driven by the step driver: it never decides whether a step happens.
 class Member {
  public:
   virtual ~Member() = default;
   virtual std::string_view rule() const = 0;
-  virtual std::vector<Group*> groups() = 0;
-  /// Appends this member's gradients (undefined where missing) and their parameters' names. Throws
-  /// what require_gradient throws for one that cannot be applied: the driver asks before it changes
+  virtual const std::vector<Group*>& groups() const = 0;
+  /// Appends this member's gradients (undefined where missing) and whose they are. Throws what
+  /// require_gradient throws for one that cannot be applied: the driver asks before it changes
   /// anything.
-  virtual void gradients(std::vector<at::Tensor>& grads, std::vector<std::string>& names) const = 0;
-  /// One update; gradients count as grad * factor, and are set to zero afterwards if asked.
-  virtual MemberPaths update(double factor, bool zero_gradients) = 0;
+  virtual void gradients(std::vector<at::Tensor>& grads, std::vector<GradientOf>& owners) const = 0;
+  /// One update; a group's gradients count as grad * its factor, and are set to zero afterwards if
+  /// asked.
+  virtual MemberPaths apply(const StepFactors& factors, bool zero_gradients) = 0;
+  /// The same with one factor for all.
+  MemberPaths update(double factor, bool zero_gradients) {
+    return apply({.inverse_scale = factor}, zero_gradients);
+  }
   virtual void zero_grad(bool set_to_none) = 0;
   /// Takes masters anew from the weights, after these were written to from outside.
   virtual void reload_masters() = 0;
@@ -63,6 +75,7 @@ struct MemberGroup {
   RuleOptions options;
   std::vector<MemberParam> params;
   std::string reason;
+  NormUse norm_use = {};
 };
 
 /// The member for groups that all have the same rule. Options are validated and every parameter is

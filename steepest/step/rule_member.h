@@ -22,30 +22,29 @@ class RuleMember final : public Member {
   explicit RuleMember(std::vector<MemberGroup> groups) {
     for (const MemberGroup& group : groups) {
       validate(group.options, group.name);
+      validate(group.norm_use, group.name);
       for (const MemberParam& param : group.params)
         R::require(param.value, options_of(group.options), param.name);
     }
     for (MemberGroup& group : groups) {
       std::vector<std::string> names;
       for (const MemberParam& param : group.params) names.push_back(param.name);
-      groups_.push_back(Owned{Group(std::move(group.name), std::move(group.options),
-                                    std::move(names), std::move(group.reason)),
-                              {}});
+      groups_.push_back(
+          Owned{Group(std::move(group.name), std::move(group.options), std::move(names),
+                      std::move(group.reason), std::move(group.norm_use)),
+                {}});
       for (MemberParam& param : group.params)
         groups_.back().params.push_back(
             Entry{param.name, std::move(param.value), {}, false, hash(param.name)});
+      handles_.push_back(&groups_.back().group);
     }
   }
 
   std::string_view rule() const override { return R::kName; }
 
-  std::vector<Group*> groups() override {
-    std::vector<Group*> all;
-    for (Owned& owned : groups_) all.push_back(&owned.group);
-    return all;
-  }
+  const std::vector<Group*>& groups() const override { return handles_; }
 
-  void gradients(std::vector<at::Tensor>& grads, std::vector<std::string>& names) const override {
+  void gradients(std::vector<at::Tensor>& grads, std::vector<GradientOf>& owners) const override {
     for (const Owned& owned : groups_)
       for (const Entry& entry : owned.params) {
         const at::Tensor& grad = entry.value.grad();
@@ -54,11 +53,11 @@ class RuleMember final : public Member {
         if (grad.defined() && entry.allocated)
           R::require_state(entry.value, entry.state, options_of(owned.group.options()), entry.name);
         grads.push_back(grad);
-        names.push_back(entry.name);
+        owners.push_back({entry.name, &owned.group});
       }
   }
 
-  MemberPaths update(double factor, bool zero_gradients) override {
+  MemberPaths apply(const StepFactors& factors, bool zero_gradients) override {
     const at::NoGradGuard no_grad;
     MemberPaths paths{R::kName};
     for (Owned& owned : groups_) {
@@ -71,7 +70,7 @@ class RuleMember final : public Member {
         ++(path_of<R>(entry.value) == Path::kFused ? paths.fused : paths.plain);
         slots.push_back({entry.value, std::move(grad), &entry.state, entry.key, zero_gradients});
       }
-      R::update(slots, options, factor);
+      R::update(slots, options, factors.of(owned.group.norm_use()));
     }
     return paths;
   }
@@ -175,6 +174,7 @@ class RuleMember final : public Member {
 
   // A deque keeps the addresses of groups when more are added.
   std::deque<Owned> groups_;
+  std::vector<Group*> handles_;
 };
 
 }  // namespace steepest

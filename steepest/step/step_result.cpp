@@ -34,4 +34,22 @@ std::string StepResult::text() const {
                      step, grad_norm, max_norm, clip_factor, scaled);
 }
 
+std::string StepResult::explain() const {
+  std::string all = text() + "\n";
+  for (const GroupNorm& each : group_norms)
+    all += fmt::format(
+        "  norm {}: {:.4g}{}\n", each.name, each.grad_norm,
+        each.clip_factor == 1 ? ", not clipped" : fmt::format(", factor {:.4g}", each.clip_factor));
+  for (const GroupRates& each : rates)
+    all += fmt::format("  group {}: lr {:.4g}, weight decay {:.4g}\n", each.group, each.lr,
+                       each.weight_decay);
+  for (const MemberPaths& each : paths)
+    all +=
+        fmt::format("  rule {}: {} parameters through the kernels, {} through ATen's operators\n",
+                    each.rule, each.fused, each.plain);
+  all += fmt::format("  zeros {}, loss scale {}, applied {}, skipped {}\n", zeros, loss_scale, step,
+                     skipped);
+  return all;
+}
+
 }  // namespace steepest

@@ -7,18 +7,10 @@
 #include <vector>
 
 #include "steepest/base/fields.h"
+#include "steepest/gradients/norm_policy.h"
+#include "steepest/step/step_factors.h"
 
 namespace steepest {
-
-/// What to do with a step whose gradients hold NaN or Inf. Under loss scaling such a step is an
-/// overflow and skipped whatever the policy says.
-enum class NonFinitePolicy { kError, kSkip, kIgnore };
-inline const auto& spellings(NonFinitePolicy) {
-  static constexpr Spelling<NonFinitePolicy> kAll[] = {{NonFinitePolicy::kError, "error"},
-                                                       {NonFinitePolicy::kSkip, "skip"},
-                                                       {NonFinitePolicy::kIgnore, "ignore"}};
-  return kAll;
-}
 
 enum class SkipReason { kNone, kNonFinite, kOverflow, kNormAboveThreshold };
 inline const auto& spellings(SkipReason) {
@@ -37,11 +29,18 @@ struct MemberPaths {
   std::int64_t plain = 0;  ///< through ATen's operators
 };
 
+/// The rates that a group was, or would have been, updated with.
+struct GroupRates {
+  std::string group;
+  double lr = 0, weight_decay = 0;
+  bool operator==(const GroupRates&) const = default;
+};
+
 /// What a step did. A step that was not applied changed nothing: no weight, moment or counter.
 struct StepResult {
   bool applied = false;
   SkipReason reason = SkipReason::kNone;
-  double grad_norm = 0;      ///< global L2 norm, unscaled, before clipping; NaN or Inf when a
+  double grad_norm = 0;      ///< main L2 norm, unscaled, before clipping; NaN or Inf when a
                              ///< gradient is
   double max_norm = 0;       ///< the limit in force, 0: none
   double clip_factor = 1;    ///< what gradients were multiplied by to keep it
@@ -50,10 +49,14 @@ struct StepResult {
   std::int64_t step = 0;     ///< updates applied so far, this one included
   std::int64_t skipped = 0;  ///< steps thrown away so far, this one included
   std::optional<std::string> first_non_finite;  ///< first parameter whose gradient is not finite
+  std::vector<GroupNorm> group_norms;           ///< of every norm beside the main one
+  std::vector<GroupRates> rates;                ///< of every group, members in order
   std::vector<MemberPaths> paths;               ///< of an applied step, a member each
 
   /// One line for logs: "step 12 applied: gradient norm 3.2 clipped to 1 (factor 0.31)".
   std::string text() const;
+  /// That line, and one for every norm, group and member.
+  std::string explain() const;
 };
 
 }  // namespace steepest

@@ -95,12 +95,19 @@ PrecisionConfig precision_of(const Recipe& recipe) {
   return recipe.precision.value_or(PrecisionConfig{});
 }
 
+StepPolicy step_policy(const ClipGradNormConfig& o) {
+  return {.max_norm = o.max_norm,
+          .non_finite = o.non_finite,
+          .grad_norm_skip_threshold = o.grad_norm_skip_threshold,
+          .norm_groups = o.norm_groups,
+          .exact_norm = o.exact_norm};
+}
+
 /// The recipe's optimizer; its errors name the recipe's lines.
 std::unique_ptr<Optimizer> build(const Recipe& recipe, const ParamSet& params) {
   try {
-    return build_optimizer(recipe.optimizer, params,
-                           StepPolicy{.max_norm = recipe.clip_grad_norm.max_norm}, recipe.groups,
-                           precision_of(recipe), recipe.seed);
+    return build_optimizer(recipe.optimizer, params, step_policy(recipe.clip_grad_norm),
+                           recipe.groups, precision_of(recipe), recipe.seed);
   } catch (const ConfigError& error) {
     throw located(error, recipe);
   }

@@ -124,6 +124,39 @@ TEST(Recipe, RefusesWhatThisVersionDoesNotDo) {
   EXPECT_EQ(read("distributed: {strategy: fsdp2}").warnings.size(), 1u);
 }
 
+TEST(Recipe, ReadsNormsAndWhoIsInThem) {
+  const Recipe recipe = read(
+      "clip_grad_norm: {max_norm: 1, norm_groups: [mtp], exact_norm: true, non_finite: skip, "
+      "grad_norm_skip_threshold: 50}\n"
+      "groups:\n- {match: {name: mtp}, norm_group: mtp, lr: 0.1}\n- {match: {role: norm}, in_norm: "
+      "false}\n- {match: {role: bias}, clip: false}\n");
+  EXPECT_EQ(recipe.clip_grad_norm,
+            (ClipGradNormConfig{1, {"mtp"}, true, NonFinitePolicy::kSkip, 50}));
+  ASSERT_EQ(recipe.groups.size(), 3u);
+  EXPECT_EQ(recipe.groups[0].norm_use, (NormUse{.norm_group = "mtp"}));
+  EXPECT_EQ(recipe.groups[0].options, (Json{{"lr", 0.1}}));
+  EXPECT_EQ(recipe.groups[1].norm_use, (NormUse{.in_norm = false}));
+  EXPECT_EQ(recipe.groups[2].norm_use, (NormUse{.clip = false}));
+  const std::string text = write_recipe(recipe);
+  const Recipe again = read_recipe(parse_yaml(text, "again"));
+  EXPECT_EQ(again.clip_grad_norm, recipe.clip_grad_norm);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(again.groups[i].norm_use, recipe.groups[i].norm_use) << text;
+}
+
+TEST(Recipe, RefusesNormsOfNonsense) {
+  EXPECT_ERROR(
+      ConfigError, read("clip_grad_norm: {norm_groups: mtp}"),
+      "r.yaml:1: clip_grad_norm.norm_groups is the text 'mtp'; it must be a list of names");
+  EXPECT_ERROR(ConfigError, read("clip_grad_norm: {norm_groups: ['']}"),
+               "r.yaml:1: clip_grad_norm.norm_groups is []; it must be names that differ and are "
+               "not empty");
+  EXPECT_ERROR(ConfigError,
+               read("groups: [{match: {role: norm}, in_norm: false, norm_group: mtp}]"),
+               "r.yaml:1: groups[0].in_norm is false; it must be true where norm_group is given; "
+               "leave out one of the two");
+}
+
 TEST(Recipe, NamesTheNearestPrecisionKey) {
   EXPECT_ERROR(ConfigError, read("precision: {weight: float32}"),
                "r.yaml:1: precision.weight is not known; did you mean 'weights'?");
